@@ -1,0 +1,3 @@
+module github.com/foldgate/foldgate
+
+go 1.26
