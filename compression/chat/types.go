@@ -1,0 +1,134 @@
+package chat
+
+import "errors"
+
+// MaxDepth is the deepest nesting that is read. Deeper bodies are ErrSyntax.
+const MaxDepth = 512
+
+// Why a body is not looked into, or not rewritten. It is forwarded as it came.
+var (
+	// ErrNotChat: valid JSON without a messages array, or no JSON object at all.
+	ErrNotChat = errors.New("chat: not a chat request")
+	// ErrSyntax: not one JSON value.
+	ErrSyntax = errors.New("chat: not valid JSON")
+	// ErrDuplicateKey: a key that matters stands twice.
+	ErrDuplicateKey = errors.New("chat: doubled key")
+)
+
+// Span is a half-open byte range of a body. The zero Span means absent.
+type Span struct{ Start, End int }
+
+// Empty reports whether the span is absent.
+func (s Span) Empty() bool { return s.Start == s.End }
+
+// Len is the number of bytes.
+func (s Span) Len() int { return s.End - s.Start }
+
+// Of cuts the span out of body.
+func (s Span) Of(body []byte) []byte { return body[s.Start:s.End] }
+
+// Envelope is what the top level of a request says. Spans are of values.
+// Numbers that are absent, no integers or out of range are zero.
+type Envelope struct {
+	Model               string
+	Stream              bool
+	MaxTokens           int
+	MaxCompletionTokens int
+	Messages            Span // the array, brackets included
+	Tools               Span // also the deprecated "functions"
+	ResponseFormat      Span
+	// JSONObject: response_format asks for json_object.
+	JSONObject bool
+	// Native names the field by which the request already asks somebody else to
+	// shorten it (context_management, truncation "auto", plugins or transforms
+	// with context compression, truncate_prompt_tokens); empty if none.
+	Native string
+	// Opaque: the body may refer to tokens that its bytes do not show: images,
+	// audio, files or stored conversations. Found by a byte search inside the
+	// messages and other values ("image_url", "input_audio", "file_id", ...), so
+	// it may be true without need, never false where there are some.
+	Opaque bool
+}
+
+// Role is the kind of a message's role.
+type Role uint8
+
+// The roles. RoleOther is any other string, kept as it is.
+const (
+	RoleOther Role = iota
+	RoleSystem
+	RoleDeveloper
+	RoleUser
+	RoleAssistant
+	RoleTool
+	RoleFunction
+)
+
+// Leading reports whether a run of such messages at the start is the head.
+func (r Role) Leading() bool { return r == RoleSystem || r == RoleDeveloper }
+
+// Result reports whether the message answers a call (tool, function).
+func (r Role) Result() bool { return r == RoleTool || r == RoleFunction }
+
+// ContentKind is the JSON kind of a message's content.
+type ContentKind uint8
+
+// The content kinds.
+const (
+	ContentAbsent ContentKind = iota
+	ContentNull
+	ContentString
+	ContentArray
+	ContentOther
+)
+
+// Part is one element of a content array. Spans are into Request.Body.
+type Part struct {
+	Span Span
+	Type string // "" where it is no object or has no type
+	// Text is the span of the "text" (or "refusal") string, quotes included.
+	Text Span
+	// URL is the span of image_url.url (or a plain image_url string), quotes
+	// included; Detail its detail ("low", "high", "auto", "").
+	URL    Span
+	Detail string
+	// Marker is the value span of cache_control or prompt_cache_breakpoint, and
+	// MarkerKey the key that it stands under.
+	Marker    Span
+	MarkerKey string
+}
+
+// Call is one element of tool_calls, or the deprecated function_call (then ID
+// is empty).
+type Call struct {
+	Span      Span
+	ID        string
+	Type      string
+	Name      string
+	Arguments Span // the JSON string with its quotes: function.arguments or custom.input
+}
+
+// Message is one element of messages.
+type Message struct {
+	Span        Span
+	Role        Role
+	RoleName    string
+	Name        string
+	ContentKind ContentKind
+	Content     Span
+	Parts       []Part
+	Calls       []Call
+	ToolCallID  string
+	Marker      Span // a cache marker on the message itself
+	MarkerKey   string
+}
+
+// Request is a parsed request. It keeps the body and never changes it. Safe for
+// concurrent reading.
+type Request struct {
+	Envelope
+	Body     []byte
+	Messages []Message
+	// Head is the number of leading system and developer messages.
+	Head int
+}

@@ -1,0 +1,38 @@
+// Package middleware is the HTTP edge of Foldgate: a plain
+// func(http.Handler) http.Handler that notices a chat request which outgrew its
+// model's window, folds it, and hands everything else on byte for byte.
+//
+// # The life of a request
+//
+// The numbers are those of section 3 of docs/design.md.
+//
+//  1. Route. A POST whose path ends in /chat/completions is a chat request;
+//     everything else goes to the next handler untouched.
+//  2. Measure. The body is read once, within body_limit and the process's
+//     memory budget, and from there on the next handler gets it from memory.
+//     Length gate, scan, estimate, count: the cheapest test that decides ends
+//     the measuring. Under the trigger nothing else happens.
+//  3. Identify. Key and chain digests; no store call yet.
+//  4. Reuse. One read of the conversation; the newest checkpoint whose digest
+//     is this request's own chain at its count makes the candidate.
+//  5. Attempt. Over the trigger the coordinator is asked for a summary: it
+//     joins, begins or declines an attempt. It never runs on the request's
+//     context.
+//  6. Wait, only if neither the original nor the candidate fits.
+//  7. Exit gate. What is sent fits, or is the smallest form there is, or the
+//     caller gets one precise 400.
+//  8. Forward and settle. The response's head is held only while a retry is
+//     possible; what was learned from the answer (usage, an overflow error, a
+//     structural refusal) is used; the checkpoint is settled or restored.
+//
+// # What may fail how
+//
+// Any doubt in 2 to 6 ends in the request going on: unchanged where it fits or
+// where its size is not known, folded without a model otherwise. The store is
+// never asked for a request under the trigger, and a store that is down costs
+// one time-out, then none. Errors of our own are the table in errors.go; text of
+// upstreams is only ever the upstream's own response.
+//
+// State is settled in a deferred step, since the next handler may panic with
+// http.ErrAbortHandler when a response breaks.
+package middleware
