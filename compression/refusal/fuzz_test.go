@@ -1,0 +1,44 @@
+package refusal_test
+
+import (
+	"testing"
+
+	"github.com/foldgate/foldgate/compression/refusal"
+)
+
+func FuzzClassify(f *testing.F) {
+	for _, body := range []string{
+		openAI("This model's maximum context length is 8192 tokens. However, you requested 8500 tokens (7000 in the messages, and 1500 in the completion)."),
+		openAI(`provider: {"error":{"message":"prompt is too long: 9 tokens > 8192 maximum","code":"x"}}`),
+		`[{"error":{"code":400,"message":"The input token count (1200293) exceeds the maximum number of tokens allowed (1048576)."}}]`,
+		`{"error":{"type":"exceed_context_size_error","n_prompt_tokens":5000,"n_ctx":4096}}`,
+		`{"object":"error","message":"x","code":429}`, `{"detail":[{"msg":"y","input":1}]}`, `"text"`, `{"error":"`, "[[[[", "",
+		`{"usage":{"prompt_tokens":8,"completion_tokens":1},"choices":[]}`,
+	} {
+		f.Add(400, []byte(body))
+	}
+	f.Add(500, []byte(`{"error":{"message":"Jinja Exception: roles must alternate"}}`))
+	f.Fuzz(func(t *testing.T, status int, body []byte) {
+		got := refusal.Classify(status, body)
+		switch {
+		case got.Limit != 0 && (got.Limit < 1024 || got.Limit > 10_000_000):
+			t.Fatalf("implausible limit: %+v", got)
+		case got.Actual < 0 || got.Output < 0:
+			t.Fatalf("negative: %+v", got)
+		case got.InputLimit && got.Limit == 0, got.LowerBound && got.Actual == 0:
+			t.Fatalf("about a number that is not there: %+v", got)
+		case (got.Kind == refusal.None || got.Kind == refusal.Structure) && got != (refusal.Refusal{Kind: got.Kind}):
+			t.Fatalf("numbers without a size: %+v", got)
+		case status < 200 && got.Kind != refusal.None, status == 429 && got.Kind != refusal.None:
+			t.Fatalf("status %d: %+v", status, got)
+		}
+		if r := refusal.InStream(body); r.Kind != refusal.None {
+			if _, ok := refusal.ErrorObject(body); !ok {
+				t.Fatalf("%+v without an error object", r)
+			}
+		}
+		if u, ok := refusal.ReadUsage(body); ok != (u != refusal.Usage{}) {
+			t.Fatalf("usage %+v, %v", u, ok)
+		}
+	})
+}
