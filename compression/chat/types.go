@@ -5,9 +5,17 @@ import "errors"
 // MaxDepth is the deepest nesting that is read. Deeper bodies are ErrSyntax.
 const MaxDepth = 512
 
+// MaxElements is the largest number of messages, content parts and calls, taken
+// together, that is looked into. It bounds the memory that a hostile body can
+// ask for (each takes about a hundred times the bytes it can be written in); no
+// API accepts half as many messages. A body beyond it is ErrNotChat.
+const MaxElements = 1 << 18
+
 // Why a body is not looked into, or not rewritten. It is forwarded as it came.
+// Errors that wrap these say where, by byte, and never quote the body.
 var (
-	// ErrNotChat: valid JSON without a messages array, or no JSON object at all.
+	// ErrNotChat: valid JSON without a messages array of objects with roles, no
+	// JSON object at all, or more than MaxElements.
 	ErrNotChat = errors.New("chat: not a chat request")
 	// ErrSyntax: not one JSON value.
 	ErrSyntax = errors.New("chat: not valid JSON")
@@ -28,25 +36,27 @@ func (s Span) Len() int { return s.End - s.Start }
 func (s Span) Of(body []byte) []byte { return body[s.Start:s.End] }
 
 // Envelope is what the top level of a request says. Spans are of values.
-// Numbers that are absent, no integers or out of range are zero.
+// Numbers that are absent, no integers, negative or over 2^31-1 are zero.
 type Envelope struct {
 	Model               string
 	Stream              bool
 	MaxTokens           int
 	MaxCompletionTokens int
 	Messages            Span // the array, brackets included
-	Tools               Span // also the deprecated "functions"
+	Tools               Span // else the deprecated "functions"
 	ResponseFormat      Span
 	// JSONObject: response_format asks for json_object.
 	JSONObject bool
 	// Native names the field by which the request already asks somebody else to
-	// shorten it (context_management, truncation "auto", plugins or transforms
-	// with context compression, truncate_prompt_tokens); empty if none.
+	// shorten it (context_management, compaction, truncation "auto", plugins or
+	// transforms with context compression, truncate_prompt_tokens), or
+	// "compaction" where a message holds a compaction item; empty if none.
 	Native string
 	// Opaque: the body may refer to tokens that its bytes do not show: images,
-	// audio, files or stored conversations. Found by a byte search inside the
-	// messages and other values ("image_url", "input_audio", "file_id", ...), so
-	// it may be true without need, never false where there are some.
+	// audio, files, stored conversations or documents fetched by the server. It
+	// is found by the names of keys ("image_url", "file_id", ...) and types
+	// anywhere but inside strings, so it may be true without need, never false
+	// where there are some.
 	Opaque bool
 }
 
@@ -86,7 +96,8 @@ const (
 type Part struct {
 	Span Span
 	Type string // "" where it is no object or has no type
-	// Text is the span of the "text" (or "refusal") string, quotes included.
+	// Text is the span of the "text" (or, for want of one, the "refusal") string,
+	// quotes included. A part of any type may have one.
 	Text Span
 	// URL is the span of image_url.url (or a plain image_url string), quotes
 	// included; Detail its detail ("low", "high", "auto", "").
@@ -99,14 +110,23 @@ type Part struct {
 }
 
 // Call is one element of tool_calls, or the deprecated function_call (then ID
-// is empty).
+// and Type are empty). Strings in it, and in Message, are decoded; what has no
+// UTF-8 form is kept as bytes, so that ids that differ stay different.
 type Call struct {
-	Span      Span
-	ID        string
-	Type      string
-	Name      string
-	Arguments Span // the JSON string with its quotes: function.arguments or custom.input
+	Span Span
+	ID   string
+	// Type is as it was given; where it was not, "function" or "custom" by what
+	// the call holds.
+	Type string
+	Name string
+	// Arguments is the JSON string with its quotes: function.arguments or
+	// custom.input. It is absent where the call has no such form, and the rest
+	// of it then is not to be relied on.
+	Arguments Span
 }
+
+// deprecated reports whether it came as function_call, which has no type.
+func (c *Call) deprecated() bool { return c.Type == "" }
 
 // Message is one element of messages.
 type Message struct {
@@ -117,10 +137,15 @@ type Message struct {
 	ContentKind ContentKind
 	Content     Span
 	Parts       []Part
+	Refusal     Span // the refusal string of the message itself, quotes included
+	Audio       Span // the audio value of the message itself, unless null
 	Calls       []Call
 	ToolCallID  string
 	Marker      Span // a cache marker on the message itself
 	MarkerKey   string
+
+	// odd: a field that says what the message is has a kind that no API gives it.
+	odd bool
 }
 
 // Request is a parsed request. It keeps the body and never changes it. Safe for

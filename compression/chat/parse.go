@@ -1,0 +1,179 @@
+package chat
+
+import "fmt"
+
+// Parse finds the spans inside the messages of a body and its envelope, as
+// ReadEnvelope gave it. The Request keeps body. Errors: ErrNotChat where a
+// message is no object or has no string for a role, or there are more than
+// MaxElements; ErrDuplicateKey where a key that decides what a message, a part
+// or a call is stands twice in it; ErrSyntax only for an envelope of another
+// body.
+func Parse(body []byte, e Envelope) (*Request, error) {
+	if e.Messages.Start < 0 || e.Messages.End > len(body) || e.Messages.Len() < 2 || body[e.Messages.Start] != '[' {
+		return nil, fmt.Errorf("parsing the messages: no array: %w", ErrNotChat)
+	}
+	p := parser{scanner: scanner{b: body[:e.Messages.End], i: e.Messages.Start, depth: 1}}
+	const usual = 1 << 10 // bytes of a message: a first guess, so that most slices grow once or twice
+	messages := make([]Message, 0, min(e.Messages.Len()/usual+1, usual))
+	for p.enter(); p.nextElement(); {
+		messages = append(messages, Message{})
+		p.message(&messages[len(messages)-1])
+		if p.err != nil {
+			return nil, fmt.Errorf("parsing message %d: %w", len(messages)-1, p.err)
+		}
+	}
+	if !p.end() {
+		return nil, p.syntaxError()
+	}
+	r := &Request{Envelope: e, Body: body, Messages: messages}
+	for r.Head < len(messages) && messages[r.Head].Role.Leading() {
+		r.Head++
+	}
+	return r, nil
+}
+
+// parser is a scanner that stops at the first message it cannot make sense of.
+type parser struct {
+	scanner
+	elements int
+	hasRole  bool // of the message at hand
+	err      error
+}
+
+func (p *parser) stop(err error) {
+	if p.err == nil {
+		p.err = err
+	}
+	p.fail()
+}
+
+// element counts one more message, part or call.
+func (p *parser) element() {
+	if p.elements++; p.elements > MaxElements {
+		p.stop(fmt.Errorf("more than %d messages, parts and calls: %w", MaxElements, ErrNotChat))
+	}
+}
+
+// keys is a set of the deciding keys that were seen in one object.
+type keys uint32
+
+const (
+	keyRole keys = 1 << iota
+	keyContent
+	keyName
+	keyToolCalls
+	keyToolCallID
+	keyFunctionCall
+	keyRefusal
+	keyAudio
+	keyType
+	keyText
+	keyImageURL
+	keyInputAudio
+	keyFile
+	keyURL
+	keyDetail
+	keyID
+	keyFunction
+	keyCustom
+	keyArguments
+	keyInput
+	keyMarker
+	keyBreakpoint
+)
+
+const (
+	markerCache      = "cache_control"
+	markerBreakpoint = "prompt_cache_breakpoint"
+)
+
+// key is the deciding key whose name was read last, 0 if it is none. One table
+// serves all objects: a name decides in each of them or is not expected there.
+func (p *parser) key() keys {
+	switch string(p.name()) {
+	case "role":
+		return keyRole
+	case "content":
+		return keyContent
+	case "name":
+		return keyName
+	case "tool_calls":
+		return keyToolCalls
+	case "tool_call_id":
+		return keyToolCallID
+	case "function_call":
+		return keyFunctionCall
+	case "refusal":
+		return keyRefusal
+	case "audio":
+		return keyAudio
+	case "type":
+		return keyType
+	case "text":
+		return keyText
+	case "image_url":
+		return keyImageURL
+	case "input_audio":
+		return keyInputAudio
+	case "file":
+		return keyFile
+	case "url":
+		return keyURL
+	case "detail":
+		return keyDetail
+	case "id":
+		return keyID
+	case "function":
+		return keyFunction
+	case "custom":
+		return keyCustom
+	case "arguments":
+		return keyArguments
+	case "input":
+		return keyInput
+	case markerCache:
+		return keyMarker
+	case markerBreakpoint:
+		return keyBreakpoint
+	}
+	return 0
+}
+
+// nextField moves to the next member and is its key. It stops where a deciding
+// key stands twice; the markers decide nothing, and the last one counts.
+func (p *parser) nextField(seen *keys) (keys, bool) {
+	if !p.nextKey() {
+		return 0, false
+	}
+	k := p.key()
+	if *seen&k&^(keyMarker|keyBreakpoint) != 0 {
+		p.stop(fmt.Errorf("%s: %w", p.name(), ErrDuplicateKey))
+		return 0, false
+	}
+	*seen |= k
+	return k, true
+}
+
+// message reads one element of messages.
+func (p *parser) message(m *Message) {
+	p.element()
+	start := p.i
+	if p.peek() != '{' {
+		p.stop(fmt.Errorf("no object: %w", ErrNotChat))
+		return
+	}
+	p.hasRole = false
+	var seen keys
+	p.enter()
+	for k, ok := p.nextField(&seen); ok; k, ok = p.nextField(&seen) {
+		p.messageField(m, k)
+	}
+	if p.bad {
+		return
+	}
+	if !p.hasRole {
+		p.stop(fmt.Errorf("no role: %w", ErrNotChat))
+		return
+	}
+	m.Span = Span{start, p.i}
+}
