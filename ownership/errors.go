@@ -32,6 +32,8 @@ var (
 	ErrAbandoned = errors.New("ownership: attempt abandoned")
 	// ErrStalled is the cause with which a silent or overlong worker is detached.
 	ErrStalled = errors.New("ownership: attempt stalled")
+	// ErrIneffective is what a worker returns when the fold would not have helped.
+	ErrIneffective = errors.New("ownership: fold would not help")
 )
 
 // EndedError says that the attempt is current but its phase does not allow the

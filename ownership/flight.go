@@ -2,10 +2,11 @@ package ownership
 
 import (
 	"context"
+	"errors"
+	"fmt"
+	"sync"
 	"time"
 )
-
-// The coordinator's types. See coordinator.go for what it does.
 
 // Route is one place where a summary can be asked for.
 type Route struct {
@@ -58,10 +59,14 @@ type Job struct {
 	Conversation Key
 	Target       Target
 	// Matches reports whether a target is a prefix of the caller's request, so
-	// that the caller may wait for an attempt that somebody else began.
+	// that the caller may wait for an attempt that somebody else began. It is
+	// called from several goroutines, also after Do returned. Nil: only an equal
+	// target matches.
 	Matches func(Target) bool
-	Routes  []Route
-	Work    Worker
+	// Routes are tried in this order; none: one route without a name.
+	Routes []Route
+	// Work is required.
+	Work Worker
 	// TraceParent goes into the owner record.
 	TraceParent string
 }
@@ -71,7 +76,9 @@ type Result struct {
 	Kind ResultKind
 	// Fence is the attempt that was awaited; zero where there was none.
 	Fence Fence
-	// Checkpoint is set for ResultCommitted and ResultUnfenced.
+	// Checkpoint is set for ResultCommitted and ResultUnfenced, with its handoff.
+	// Created is zero where this replica made the summary: only the store's clock
+	// could tell.
 	Checkpoint Checkpoint
 	// Left is what is left of a cooldown or block.
 	Left time.Duration
@@ -100,3 +107,86 @@ const (
 	ResultLost                              // the store forgot the attempt
 	ResultStore                             // the store failed and nothing came of the unfenced attempt
 )
+
+// Flight is one answer in the making, shared by all jobs that it can serve. It is
+// safe for concurrent use.
+type Flight struct {
+	done   chan struct{}
+	cancel context.CancelCauseFunc
+	target Target // of the job that began it
+
+	mu      sync.Mutex
+	fence   Fence
+	known   bool   // fence is set
+	awaited Target // of the attempt awaited right now
+	result  Result
+}
+
+func newFlight(t Target, cancel context.CancelCauseFunc) *Flight {
+	return &Flight{done: make(chan struct{}), cancel: cancel, target: t, awaited: t}
+}
+
+// ended is a flight that never left.
+func ended(res Result) *Flight {
+	f := &Flight{done: make(chan struct{}), result: res}
+	close(f.done)
+	return f
+}
+
+// Done is closed when the result stands.
+func (f *Flight) Done() <-chan struct{} { return f.done }
+
+// Result is how the flight ended. Before Done it is the zero Result.
+func (f *Flight) Result() Result {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.result
+}
+
+// Current is the attempt that the flight awaits right now, its own or another
+// replica's, and after Done the last one. ok is false while there is none.
+func (f *Flight) Current() (fence Fence, ok bool) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.fence, f.known
+}
+
+// await says which attempt the flight waits for from now on.
+func (f *Flight) await(fence Fence, t Target) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.fence, f.known, f.awaited = fence, true, t
+}
+
+// land publishes the result. It is called once.
+func (f *Flight) land(res Result) {
+	f.mu.Lock()
+	f.result = res
+	f.mu.Unlock()
+	close(f.done)
+}
+
+// serves reports whether whatever the flight may end with is a prefix of the
+// job's request: the attempt awaited, and the target that it would claim next.
+func (f *Flight) serves(job Job) bool {
+	f.mu.Lock()
+	awaited := f.awaited
+	f.mu.Unlock()
+	return job.matches(awaited) && (f.target == awaited || job.matches(f.target))
+}
+
+func (j Job) check() error {
+	if j.Work == nil {
+		return fmt.Errorf("%w: job without a worker", ErrInvalid)
+	}
+	return errors.Join(j.Conversation.Check(), j.Target.Check())
+}
+
+func (j Job) matches(t Target) bool {
+	return t == j.Target || (j.Matches != nil && j.Matches(t))
+}
+
+// covers reports whether c is as good for the job as its own attempt.
+func (j Job) covers(c Checkpoint) bool {
+	return c.Target == j.Target || (c.Covered >= j.Target.Covered && j.matches(c.Target))
+}

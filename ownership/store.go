@@ -163,4 +163,6 @@ const (
 	MaxStrikes = 2
 	// MaxDeaths is the number of owners dead in a row that starts the cooldown.
 	MaxDeaths = 3
+	// DeathClass is the class of the failure that the last of them is charged with.
+	DeathClass = "died"
 )

@@ -1,0 +1,11 @@
+// Package demo is `gateway demo`: a conversation that outgrows its model's
+// window, played through two real gateways on loopback in front of a small
+// built-in model server. No network, no key, no Redis; under ten seconds.
+//
+// Everything that the table shows comes from the answers' own headers and from
+// the store: the gateways are the ones that `gateway serve` runs, they share
+// one in-process store as replicas share a Redis, and the model server refuses
+// an oversized request just as a real one does. One summary call is stalled on
+// purpose, so that the next route takes over under a newer generation; its late
+// answer is then shown to change nothing.
+package demo
