@@ -34,13 +34,14 @@ type Settings struct {
 	ReserveOutput Tokens  // when the request names no output limit
 }
 
-// Budget is what one request may use. All but Reference* are in corrected
-// tokens: what the upstream would count.
+// Budget is what one request may use. Its tokens are corrected ones: what the
+// upstream would count.
 type Budget struct {
 	Limits
 	// Usable is the smaller of the input limit and total - output reserve, less
-	// the safety margin (4 % of it, at least 64).
-	Usable  Tokens
+	// the safety margin (4 % of it, at least 64). Zero: the window is unknown.
+	Usable Tokens
+	// Trigger is the share of Usable from which a fold is prepared.
 	Trigger Tokens
 	// Correction is what the upstream counts for one token of ours, 1 if unknown.
 	Correction float64

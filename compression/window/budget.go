@@ -1,0 +1,51 @@
+package window
+
+import "math"
+
+// minMargin is the least safety margin.
+const minMargin Tokens = 64
+
+// NewBudget answers what one request may use of the limits. named is the output
+// limit that the request itself names, the greater of max_tokens and
+// max_completion_tokens, zero if none.
+//
+// The output reserve is named whole, but leaves at least a quarter of the total;
+// without a name it is s.ReserveOutput, at most a quarter of the total. For a
+// known window 0 < Trigger <= Usable <= Total holds however small it is. For an
+// unknown one (Total zero) Usable and Trigger are zero, and so are all limits.
+// Correction and Step are kept; those that are no positive number count as 1,
+// and as the step of the correction.
+func NewBudget(l Limits, s Settings, named Tokens, correction, step float64) Budget {
+	if !(correction > 0) || math.IsInf(correction, 0) {
+		correction = 1
+	}
+	if !(step >= 1) || math.IsInf(step, 0) {
+		step = Step(correction)
+	}
+	b := Budget{Limits: l, Correction: correction, Step: step}
+	if l.Total <= 0 {
+		b.Limits = Limits{Source: l.Source}
+		return b
+	}
+	quarter := l.Total / 4
+	reserve := min(max(s.ReserveOutput, 0), quarter)
+	if named > 0 {
+		reserve = min(named, l.Total-max(quarter, 1))
+	}
+	room := l.Total - reserve
+	if l.Input > 0 {
+		room = min(room, l.Input)
+	}
+	margin := max(minMargin, (room+24)/25) // 4 %, rounded up
+	b.Usable = max(room-margin, 1)
+	b.Trigger = share(s.Trigger, b.Usable)
+	return b
+}
+
+// share is a share of n, at least 1 and at most n.
+func share(s float64, n Tokens) Tokens {
+	if !(s < 1) {
+		return n
+	}
+	return min(max(Tokens(s*float64(n)), 1), n)
+}
