@@ -25,7 +25,14 @@
 //
 // A cut is a position between two messages, counted from the first message
 // after the head. It is legal where no tool result after it answers a call
-// before it, and where the message after it is no result itself.
+// before it, where the message after it is no result itself, and where that
+// message is no user's whose content a handoff cannot lead (null, absent).
+//
+// Without a model the cut is found by replay: the messages are walked as the
+// turns brought them, and the cut moves when what would be sent is over the
+// trigger, to the oldest place that keeps the tail within its share. It is a
+// function of the messages alone, so between two moves the forwarded prefix is
+// the same bytes on every turn and every replica.
 //
 // # Where the handoff stands
 //
@@ -35,12 +42,34 @@
 // long tool loop), and if no user message is covered it is a user message of
 // its own. Which of the three holds depends on the covered messages and on the
 // first message of the rest alone, so the forwarded prefix does not change from
-// turn to turn.
+// turn to turn. A cache marker that was covered moves to the handoff, which then
+// is a part of its own; so does the word "json" where a json_object is asked for
+// and the word stood in the covered part alone. Instructions that the system
+// gave in the middle stand in the handoff's frame, beside the body.
+//
+// # The exit gate
+//
+// What does not fit is shrunk: tool results, then arguments inside their JSON,
+// then images, then texts, oldest first, to fixed levels that are a function of
+// the message alone; the newest group after all others. Never: the head, the
+// text of the last user message, calls in flight, arguments that are no JSON.
+//
+// # A handoff without a model
+//
+// The covered messages are divided into sentences, lines and calls; those that
+// tell the most rare and repeated names for their length, and nothing told yet,
+// are taken and printed in their order, after the user's requests and before a
+// list of further identifiers. All arithmetic is in integers and no map is
+// walked, so every replica writes the same bytes. Time is linear in the messages
+// but for a sort.
 //
 // # What may fail how
 //
 // Nothing here panics on any input. View.Fold answers an *UnfitError only when
-// even the lower bound of the smallest form is over the input limit. Accept
+// even the lower bound of the smallest form is over the input limit: half of the
+// reference count, a quarter for text that is not mostly ASCII, since no
+// vocabulary in use gets by with less. It answers ErrForeign for a handoff whose
+// digest is not that of the messages it covers. Accept
 // answers a *RefusedError for output that is blank, cut, too long, not smaller
 // than what it replaces, a refusal, or naming requests nobody made.
 package compression

@@ -1,0 +1,128 @@
+package compression
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/foldgate/foldgate/compression/chat"
+	"github.com/foldgate/foldgate/compression/window"
+)
+
+// ErrForeign: the handoff does not stand for messages of this request, or not at
+// a place where it may be cut. It is a mistake of the caller.
+var ErrForeign = errors.New("compression: the handoff is not of this conversation")
+
+// Fold is the request with the covered messages replaced by the handoff, through
+// the exit gate. A handoff that covers nothing gives Unfolded. Every byte that
+// is neither replaced nor shrunk is as it came.
+//
+// Errors: ErrForeign; *UnfitError where even the lower bound of the smallest
+// form is over the window's input limit, and then Folded is that form all the
+// same. Where that is not so but usable is still exceeded, Fits is false and
+// there is no error.
+func (v *View) Fold(h Handoff, b window.Budget) (Folded, error) {
+	if h.Covered == 0 {
+		return v.Unfolded(b)
+	}
+	if h.Covered < 0 || h.Covered >= v.Len() || !v.cuts()[h.Covered] || v.Chain(h.Covered) != h.Digest {
+		return Folded{}, fmt.Errorf("folding %d of %d messages: %w", h.Covered, v.Len(), ErrForeign)
+	}
+	text := h.Text
+	if v.needsWord(text, h.Covered) {
+		text += frameJSON1
+	}
+	return v.newGate(h.Covered, text, b).pass()
+}
+
+// Unfolded is the request as it is, through the exit gate: for requests of which
+// nothing can be covered. A request that fits comes back as the same bytes. The
+// errors are those of Fold.
+func (v *View) Unfolded(b window.Budget) (Folded, error) {
+	return v.newGate(0, "", b).pass()
+}
+
+// pass shrinks what does not fit and writes it.
+func (g *gate) pass() (Folded, error) {
+	g.shrink()
+	body, err := g.body()
+	if err != nil {
+		return Folded{}, fmt.Errorf("writing the folded request: %w", err)
+	}
+	f := Folded{
+		Body:    body,
+		Tokens:  corrected(g.total, g.budget),
+		Covered: g.first - g.v.Head,
+		Shrunk:  g.shrunkMessages(),
+		Fits:    g.fits(),
+	}
+	if f.Fits {
+		return f, nil
+	}
+	if unfit := g.unfit(); unfit != nil {
+		return f, unfit
+	}
+	return f, nil
+}
+
+// shrunkMessages counts the messages that are not sent whole.
+func (g *gate) shrunkMessages() int {
+	n := 0
+	whole := func(f form) bool { return f.text == 0 && f.args == 0 && !f.media }
+	for _, f := range g.forms {
+		if !whole(f) {
+			n++
+		}
+	}
+	if g.handoffCut || g.carrier.copied && !whole(g.copy) {
+		n++
+	}
+	return n
+}
+
+// unfit compares the lower bound of what is left with the input limit.
+func (g *gate) unfit() *UnfitError {
+	limit := g.budget.Input
+	if limit <= 0 {
+		limit = g.budget.Total
+	}
+	if limit <= 0 {
+		return nil
+	}
+	var head, tools, user, sum Tokens
+	for i := range g.v.Head {
+		head += g.v.least(&g.v.Messages[i], form{})
+	}
+	for _, s := range [...]chat.Span{g.v.Tools, g.v.ResponseFormat} {
+		if raw := s.Of(g.v.Body); len(raw) > 0 {
+			tools += leastOf(raw, int(g.v.extra(s, knowsReference).reference))
+		}
+	}
+	sum = head + tools
+	for k, f := range g.forms {
+		n := g.v.least(&g.v.Messages[g.first+k], f)
+		if sum += n; g.first+k == g.user {
+			user = n
+		}
+	}
+	if g.carrier.copied {
+		n := g.v.least(&g.v.Messages[g.carrier.source], g.copy)
+		if sum += n; g.carrier.source == g.user {
+			user = n
+		}
+	} else if g.first > g.v.Head && g.carrier.source < 0 {
+		sum += leastOf([]byte(g.handoff), g.v.counter.Count([]byte(g.handoff)))
+	}
+	if sum <= limit {
+		return nil
+	}
+	e := &UnfitError{Part: "messages", Least: sum, Limit: limit}
+	switch {
+	case user > limit:
+		e.Part, e.Least = "the last user message", user
+	case head > limit:
+		e.Part, e.Least = "system messages", head
+	case tools > limit:
+		e.Part, e.Least = "tools", tools
+	}
+	return e
+}

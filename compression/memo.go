@@ -1,0 +1,143 @@
+package compression
+
+import (
+	"crypto/sha256"
+	"sync"
+
+	"github.com/foldgate/foldgate/compression/chat"
+)
+
+// memoShards spreads the lock over the requests that are measured at once.
+const memoShards = 16
+
+// memoKey names a piece of a request: what it is, and its bytes, hashed.
+type memoKey [sha256.Size]byte
+
+// Kinds of what a memoKey names. The same bytes are counted in another way as a
+// message than as a list of tools.
+const (
+	kindMessage byte = iota + 1
+	kindExtra        // tools, response format
+	kindShrunk       // + level: a message as the exit gate left it
+)
+
+// keyOf hashes b as a thing of the given kind.
+func keyOf(kind byte, b []byte) memoKey {
+	h := sha256.New()
+	h.Write([]byte{kind})
+	h.Write(b)
+	var k memoKey
+	h.Sum(k[:0])
+	return k
+}
+
+// What a fact knows.
+const (
+	knowsDigest uint8 = 1 << iota
+	knowsBounds
+	knowsReference
+)
+
+// fact is what is remembered of one message. All of it is a pure function of the
+// message's bytes, so that it makes no difference who computed it.
+type fact struct {
+	digest    chat.Digest
+	canonical int32
+	reference int32
+	low, high int32
+	known     uint8
+}
+
+func (f fact) knows(what uint8) bool { return f.known&what == what }
+
+// Memo remembers what messages cost and how they are named, so that a turn costs
+// what is new in it. It holds hashes and numbers, never text. Bounded, and safe
+// for concurrent use.
+type Memo struct {
+	shards [memoShards]memoShard
+}
+
+// NewMemo makes a Memo for about the given number of messages, at roughly 150
+// bytes each. Numbers below one count as one.
+func NewMemo(entries int) *Memo {
+	m := &Memo{}
+	each := max(1, (entries+memoShards-1)/memoShards)
+	for i := range m.shards {
+		m.shards[i].limit = each
+		m.shards[i].index = make(map[memoKey]int32)
+	}
+	return m
+}
+
+// View looks at one request through the memo. Nothing is computed before it is
+// asked for.
+func (m *Memo) View(r *chat.Request) *View { return newView(m, r) }
+
+func (m *Memo) get(k memoKey) (fact, bool) { return m.shards[k[0]%memoShards].get(k) }
+
+func (m *Memo) put(k memoKey, f fact) { m.shards[k[0]%memoShards].put(k, f) }
+
+// memoShard is a clock: one bit per slot says whether it was read since the hand
+// went by last, and the hand takes the first slot that was not.
+type memoShard struct {
+	mu    sync.Mutex
+	index map[memoKey]int32
+	slots []memoSlot
+	hand  int
+	limit int
+}
+
+type memoSlot struct {
+	key  memoKey
+	fact fact
+	used bool
+}
+
+func (s *memoShard) get(k memoKey) (fact, bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	i, ok := s.index[k]
+	if !ok {
+		return fact{}, false
+	}
+	s.slots[i].used = true
+	return s.slots[i].fact, true
+}
+
+// put stores f, or adds what it knows to what is there already.
+func (s *memoShard) put(k memoKey, f fact) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if i, ok := s.index[k]; ok {
+		s.slots[i].fact = s.slots[i].fact.with(f)
+		return
+	}
+	if len(s.slots) < s.limit {
+		s.index[k] = int32(len(s.slots))
+		s.slots = append(s.slots, memoSlot{key: k, fact: f})
+		return
+	}
+	for s.slots[s.hand].used {
+		s.slots[s.hand].used = false
+		s.hand = (s.hand + 1) % len(s.slots)
+	}
+	delete(s.index, s.slots[s.hand].key)
+	s.slots[s.hand] = memoSlot{key: k, fact: f}
+	s.index[k] = int32(s.hand)
+	s.hand = (s.hand + 1) % len(s.slots)
+}
+
+// with joins what two computations of the same message know.
+func (f fact) with(g fact) fact {
+	if g.knows(knowsDigest) {
+		f.digest, f.canonical = g.digest, g.canonical
+	}
+	if g.knows(knowsBounds) {
+		f.low, f.high = g.low, g.high
+	}
+	if g.knows(knowsReference) {
+		f.reference = g.reference
+	}
+	f.known |= g.known
+	return f
+}

@@ -1,0 +1,149 @@
+package compression
+
+import (
+	"github.com/foldgate/foldgate/compression/chat"
+	"github.com/foldgate/foldgate/compression/window"
+)
+
+// Shares of what there is, in percent.
+const (
+	handoffShare = 15 // of usable: the most that a handoff takes
+	tailShare    = 60 // of what head and handoff leave under the trigger: the most that a tail takes
+)
+
+// minMiddle is the least that a fold must be able to take out: less than that
+// is not worth a frame and a broken prompt cache.
+const minMiddle Tokens = 160
+
+// shares are a budget in reference units: corrected tokens divided by the step.
+type shares struct {
+	trigger Tokens
+	keep    Tokens // most of a tail
+	handoff Tokens // most of a handoff
+	fixed   Tokens // head, tools
+}
+
+// sharesOf turns a budget and its settings into reference units. ok is false
+// where the window is unknown.
+func (v *View) sharesOf(b window.Budget, s window.Settings) (shares, bool) {
+	if b.Usable <= 0 {
+		return shares{}, false
+	}
+	trigger, total := b.Trigger, b.Total
+	if trigger <= 0 {
+		trigger = b.Usable
+	}
+	if total <= 0 {
+		total = b.Usable
+	}
+	step := stepOf(b)
+	return shares{
+		trigger: Tokens(float64(trigger) / step),
+		keep:    Tokens(s.KeepRecent * float64(total) / step),
+		handoff: handoffTokens(b),
+		fixed:   v.fixedTokens(),
+	}, true
+}
+
+func stepOf(b window.Budget) float64 { return max(1, b.Step) }
+
+// handoffTokens is the most that a handoff may take, in reference units.
+func handoffTokens(b window.Budget) Tokens {
+	return Tokens(float64(b.Usable*handoffShare/100) / stepOf(b))
+}
+
+// cuts says where a cut may stand: where it divides no group, and does not put
+// first a user message that no handoff can lead (content that is null, absent or
+// of another kind), since the handoff's own message would then stand beside it.
+func (v *View) cuts() []bool {
+	if v.legal == nil {
+		v.legal = v.Cuttable()
+		for p := range v.Len() {
+			m := &v.Messages[v.Head+p]
+			if m.Role == chat.RoleUser && !leadable(m) {
+				v.legal[p] = false
+			}
+		}
+	}
+	return v.legal
+}
+
+// gone is what a cut at p takes out: the messages before it, less the copy of a
+// user's that has to stay.
+func (v *View) gone(p int) Tokens { return v.sum(p) - v.carried(p) }
+
+// room is the most that the tail behind a cut at p may take.
+func (v *View) room(s shares, p int) Tokens {
+	left := s.trigger - s.fixed - s.handoff - v.carried(p)
+	return min(s.keep, max(0, left)*tailShare/100)
+}
+
+// cutBefore is the cut after from that keeps the most of the messages before
+// position end within a tail, or at least their newest group; from if there is
+// none, or nothing worth it would go.
+func (v *View) cutBefore(s shares, from, end int) int {
+	newest := v.cutUnder(end)
+	best := newest
+	for p := newest; p > from; p = v.cutUnder(p) {
+		tail := v.sum(end) - v.sum(p)
+		if tail > s.keep {
+			break
+		}
+		if tail <= v.room(s, p) {
+			best = p
+		}
+	}
+	if best <= from || v.gone(best)-v.gone(from) < minMiddle {
+		return from
+	}
+	return best
+}
+
+// cutUnder is the last legal cut before position p, at least 0.
+func (v *View) cutUnder(p int) int {
+	if v.under == nil {
+		v.under = make([]int, v.Len()+1)
+		for q := 1; q <= v.Len(); q++ {
+			v.under[q] = v.under[q-1]
+			if v.cuts()[q-1] {
+				v.under[q] = q - 1
+			}
+		}
+	}
+	return v.under[p]
+}
+
+// Target is what an attempt would cover now, beyond the first from messages that
+// a checkpoint covers already (0: none). ok is false where there is nothing, or
+// nothing more, worth folding.
+func (v *View) Target(b window.Budget, s window.Settings, from int) (covered int, ok bool) {
+	sh, ok := v.sharesOf(b, s)
+	from = max(from, 0)
+	if !ok || from >= v.Len() {
+		return 0, false
+	}
+	p := v.cutBefore(sh, from, v.Len())
+	return p, p > from
+}
+
+// replay walks the messages as the turns brought them and moves the cut as each
+// turn would have: whenever what is sent is over the trigger. So the cut is a
+// function of the messages alone and stays while the conversation grows.
+func (v *View) replay(s shares, from int) int {
+	cut, next := from, Tokens(0)
+	for end := from + 1; end <= v.Len(); end++ {
+		size := s.fixed + v.sum(end) - v.sum(cut)
+		if cut > 0 {
+			size += s.handoff + v.carried(cut)
+		}
+		if size <= s.trigger || v.sum(end) < next {
+			continue
+		}
+		moved := v.cutBefore(s, cut, end)
+		if moved == cut { // in vain: look again when enough came that it can help
+			next = v.sum(end) + minMiddle
+		}
+		cut = moved
+	}
+	return cut
+}
