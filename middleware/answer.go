@@ -1,0 +1,87 @@
+package middleware
+
+import (
+	"log/slog"
+	"net/http"
+	"time"
+)
+
+// setHead replaces whatever an upstream sent under our names by what we say.
+func (x *exchange) setHead(h http.Header) {
+	x.lookUpAttempt()
+	stripFoldgate(h)
+	for name, value := range x.fields() {
+		h[name] = []string{value}
+	}
+}
+
+// fields are the Foldgate response fields as they stand now.
+func (x *exchange) fields() map[string]string {
+	f := map[string]string{
+		"Foldgate-Fold": foldHeader{Kind: x.report.Kind, Reason: x.report.Reason, Retried: x.report.Retried}.String(),
+	}
+	tokens := tokensHeader{Before: int(x.report.Before), After: int(x.report.After), Window: int(x.report.Window), Source: string(x.report.Source)}
+	if x.report.Before == 0 {
+		tokens.Before, tokens.After = -1, -1
+	}
+	if tokens.Source == "" {
+		tokens.Source = "unknown"
+	}
+	f["Foldgate-Tokens"] = tokens.String()
+	if x.key != "" {
+		f["Foldgate-Key"] = keyHeader(string(x.key))
+	}
+	if x.attempt.Outcome != "" {
+		f["Foldgate-Attempt"] = x.attempt.String()
+	}
+	return f
+}
+
+// done is called once, however the request ended.
+func (x *exchange) done() {
+	x.firstForwarding()
+	x.report.Total = time.Since(x.start)
+	x.report.Joined = x.attempt.Joined
+	x.touch()
+	x.m.cfg.Observer.ChatDone(x.report)
+	x.log()
+}
+
+func (x *exchange) touch() {
+	if x.key == "" {
+		return
+	}
+	x.m.recent.Add(x.key, Touched{
+		Conversation: x.key, Seen: x.start, Kind: x.report.Kind,
+		Before: x.report.Before, After: x.report.After, Covered: x.covered,
+	})
+}
+
+// log writes the request's one line: ids hashed, nothing of bodies or
+// credentials.
+func (x *exchange) log() {
+	r := &x.report
+	attrs := []slog.Attr{
+		slog.String("fold", r.Kind),
+		slog.String("reason", r.Reason),
+		slog.Int("status", r.Status),
+		slog.Int("body_bytes", r.BodyBytes),
+		slog.Duration("added", r.Added),
+		slog.Duration("total", r.Total),
+	}
+	if r.Before > 0 {
+		attrs = append(attrs, slog.Int("before", int(r.Before)), slog.Int("after", int(r.After)),
+			slog.Int("window", int(r.Window)), slog.String("source", string(r.Source)))
+	}
+	if x.key != "" {
+		attrs = append(attrs, slog.String("conversation", string(x.key)))
+	}
+	if x.attempt.Outcome != "" {
+		attrs = append(attrs, slog.String("attempt", x.attempt.ID), slog.Uint64("generation", x.attempt.Generation),
+			slog.String("outcome", x.attempt.Outcome), slog.Bool("joined", x.attempt.Joined), slog.Duration("wait", r.Wait))
+	}
+	if r.Retried {
+		attrs = append(attrs, slog.Bool("retried", true))
+	}
+	x.m.cfg.Logger.LogAttrs(x.ctx(), slog.LevelInfo, "chat", attrs...)
+}

@@ -1,0 +1,176 @@
+package middleware
+
+import (
+	"context"
+	"errors"
+
+	"github.com/foldgate/foldgate/compression"
+	"github.com/foldgate/foldgate/compression/window"
+	"github.com/foldgate/foldgate/ownership"
+)
+
+// candidate is the request folded with a checkpoint.
+type candidate struct {
+	checkpoint ownership.Checkpoint
+	handoff    compression.Handoff
+	folded     compression.Folded
+}
+
+// whole reports whether the candidate fits without the exit gate's help.
+func (c *candidate) whole() bool { return c != nil && c.folded.Fits && c.folded.Shrunk == 0 }
+
+// stayFolded serves a conversation that this replica has forwarded folded from
+// what the replica holds, without a store call.
+func (x *exchange) stayFolded() (plan, bool) {
+	held, ok := x.m.held.get(x.key)
+	if !ok || !held.forwarded || x.m.cfg.Mode == ModeObserve {
+		return plan{}, false
+	}
+	c := x.candidate(held)
+	if !c.whole() || c.folded.Tokens > x.budget.Trigger {
+		return plan{}, false
+	}
+	return x.use(c, kindReused, ""), true
+}
+
+// candidate folds the request with the newest checkpoint that matches; nil if
+// none does or if what comes of it cannot be sent.
+func (x *exchange) candidate(held heldConversation) *candidate {
+	cp, ok := x.m.match(held, x.view)
+	if !ok {
+		return nil
+	}
+	return x.with(cp)
+}
+
+func (x *exchange) with(cp ownership.Checkpoint) *candidate {
+	h := handoffOf(cp)
+	folded, err := x.view.Fold(h, x.budget)
+	if err != nil {
+		return nil
+	}
+	return &candidate{checkpoint: cp, handoff: h, folded: folded}
+}
+
+// use forwards a candidate.
+func (x *exchange) use(c *candidate, kind, reason string) plan {
+	p := x.send(c.folded, kind, reason)
+	p.checkpoint = c.checkpoint
+	return p
+}
+
+// send forwards a folded body.
+func (x *exchange) send(f compression.Folded, kind, reason string) plan {
+	x.report.After, x.covered = f.Tokens, f.Covered
+	return plan{kind: kind, reason: reason, body: f.Body, sent: x.reference(f.Tokens), covered: f.Covered, hold: true}
+}
+
+// fold is steps 4 to 7 for a request over the trigger.
+func (x *exchange) fold() (plan, error) {
+	held, readErr := x.readStore()
+	c := x.candidate(held)
+	if c.whole() && c.folded.Tokens <= x.budget.Trigger {
+		return x.use(c, kindReused, ""), nil
+	}
+	from := 0
+	if c != nil {
+		from = c.checkpoint.Covered
+	}
+	covered, ok := x.view.Target(x.budget, x.m.cfg.Settings, from)
+	if !ok {
+		return x.withoutAttempt(c)
+	}
+	if p, ok := x.now(c); ok {
+		if x.m.cfg.Prepare {
+			x.background(x.ask(c, covered))
+		}
+		return p, nil
+	}
+	if x.m.cfg.Mode != ModeFold {
+		return x.fallback(c, reasonMode)
+	}
+	return x.wait(c, covered, readErr)
+}
+
+// now is what can be forwarded at once, while a summary is prepared: the
+// candidate if there is one, else the original, provided that it fits.
+func (x *exchange) now(c *candidate) (plan, bool) {
+	if c.whole() {
+		return x.use(c, kindReused, reasonFits), true
+	}
+	if c == nil && x.report.Before <= x.budget.Usable {
+		return x.original(reasonFits), true
+	}
+	return plan{}, false
+}
+
+// withoutAttempt forwards a request of which nothing more can be folded: as it
+// is, where it fits, or shrunk by the exit gate.
+func (x *exchange) withoutAttempt(c *candidate) (plan, error) {
+	if p, ok := x.now(c); ok {
+		return p, nil
+	}
+	if c != nil {
+		return x.use(c, kindReused, reasonIneffective), nil
+	}
+	return x.fallback(nil, reasonIneffective)
+}
+
+// fallback folds without a model (5.4), on top of a checkpoint if one matches.
+func (x *exchange) fallback(c *candidate, reason string) (plan, error) {
+	var prev *compression.Handoff
+	budget := x.budget
+	if c != nil {
+		prev = &c.handoff
+		budget.Step = max(budget.Step, c.handoff.Step)
+	}
+	h := x.view.Deterministic(budget, x.m.cfg.Settings, prev)
+	folded, err := foldOrShrink(x.view, h, x.budget)
+	if err == nil {
+		return x.send(folded, kindFallback, reason), nil
+	}
+	var unfit *compression.UnfitError
+	if !errors.As(err, &unfit) || x.refuses() {
+		return plan{}, err
+	}
+	// The limit may be wrong: this one request asks the upstream.
+	p := x.original(reasonFits)
+	p.hold, p.checking = true, x.limits.Source != window.Default
+	return p, nil
+}
+
+// foldOrShrink folds where there is something to fold, else only shrinks.
+func foldOrShrink(v *compression.View, h compression.Handoff, b window.Budget) (compression.Folded, error) {
+	if h.Covered == 0 {
+		return v.Unfolded(b)
+	}
+	return v.Fold(h, b)
+}
+
+// refuses reports whether a request that cannot fit is answered with 400. A
+// default window is a guess and never refuses; a configured one always does;
+// another is checked against the upstream once an hour.
+func (x *exchange) refuses() bool {
+	switch x.limits.Source {
+	case window.Config:
+		return true
+	case window.Advertised, window.Learned, window.Table:
+		return !x.m.cfg.Book.CheckDue(x.scope, x.envelope.Model, x.start)
+	default:
+		return false
+	}
+}
+
+// readStore is the one round trip of step 4. A store that cannot be read leaves
+// what this replica holds.
+func (x *exchange) readStore() (heldConversation, error) {
+	held, _ := x.m.held.get(x.key)
+	ctx, cancel := context.WithTimeout(x.ctx(), storeTimeout)
+	defer cancel()
+	v, err := x.m.cfg.Store.Read(ctx, x.key, held.known())
+	if err != nil {
+		x.m.cfg.Observer.StoreError("read", err)
+		return held, err
+	}
+	return x.m.held.replace(x.key, v.State.Checkpoints), nil
+}

@@ -1,0 +1,137 @@
+package middleware
+
+import (
+	"slices"
+
+	lru "github.com/hashicorp/golang-lru/v2"
+
+	"github.com/foldgate/foldgate/compression"
+	"github.com/foldgate/foldgate/compression/chat"
+	"github.com/foldgate/foldgate/ownership"
+)
+
+// heldCheckpoints are the checkpoints that this replica knows, with their
+// handoffs: so that a conversation forwarded folded stays folded without a
+// store call, and so that a read does not bring the same bytes again.
+//
+// They are what the store said once, never a source of their own: a checkpoint
+// is used only where its digest is the request's own chain, and the store's
+// list replaces them at every read.
+type heldCheckpoints struct {
+	byKey *lru.Cache[ownership.Key, heldConversation]
+}
+
+// heldConversation is a value: readers never see it change.
+type heldConversation struct {
+	// forwarded is set once a request of this conversation left folded here.
+	forwarded   bool
+	checkpoints []ownership.Checkpoint // newest first, all with handoff bytes
+}
+
+func newHeldCheckpoints(entries int) (*heldCheckpoints, error) {
+	c, err := lru.New[ownership.Key, heldConversation](entries)
+	if err != nil {
+		return nil, err
+	}
+	return &heldCheckpoints{byKey: c}, nil
+}
+
+func (h *heldCheckpoints) get(key ownership.Key) (heldConversation, bool) { return h.byKey.Get(key) }
+
+func (h *heldCheckpoints) drop(key ownership.Key) { h.byKey.Remove(key) }
+
+// known names the fences whose handoffs need not come again.
+func (c heldConversation) known() []ownership.Fence {
+	fences := make([]ownership.Fence, 0, len(c.checkpoints))
+	for _, cp := range c.checkpoints {
+		fences = append(fences, cp.Fence)
+	}
+	return fences
+}
+
+// replace takes what a read found, completing the handoffs that were known. A
+// checkpoint whose bytes are nowhere is left out.
+func (h *heldCheckpoints) replace(key ownership.Key, found []ownership.Checkpoint) heldConversation {
+	old, _ := h.byKey.Get(key)
+	next := heldConversation{forwarded: old.forwarded}
+	for _, cp := range found {
+		if cp.Handoff == nil {
+			i := slices.IndexFunc(old.checkpoints, func(o ownership.Checkpoint) bool { return o.Fence == cp.Fence })
+			if i < 0 {
+				continue
+			}
+			cp.Handoff = old.checkpoints[i].Handoff
+		}
+		next.checkpoints = append(next.checkpoints, cp)
+	}
+	if len(next.checkpoints) == 0 {
+		h.byKey.Remove(key)
+		return heldConversation{}
+	}
+	h.byKey.Add(key, next)
+	return next
+}
+
+// add puts a fresh commit in front.
+func (h *heldCheckpoints) add(key ownership.Key, cp ownership.Checkpoint) {
+	old, _ := h.byKey.Get(key)
+	next := heldConversation{forwarded: old.forwarded, checkpoints: []ownership.Checkpoint{cp}}
+	for _, o := range old.checkpoints {
+		if o.Fence != cp.Fence && len(next.checkpoints) < ownership.MaxCheckpoints {
+			next.checkpoints = append(next.checkpoints, o)
+		}
+	}
+	h.byKey.Add(key, next)
+}
+
+// update changes one conversation's entry, if there is one.
+func (h *heldCheckpoints) update(key ownership.Key, change func(*heldConversation)) {
+	old, ok := h.byKey.Get(key)
+	if !ok {
+		return
+	}
+	next := heldConversation{forwarded: old.forwarded, checkpoints: slices.Clone(old.checkpoints)}
+	change(&next)
+	h.byKey.Add(key, next)
+}
+
+func (h *heldCheckpoints) markForwarded(key ownership.Key) {
+	if old, ok := h.byKey.Get(key); !ok || old.forwarded {
+		return
+	}
+	h.update(key, func(c *heldConversation) { c.forwarded = true })
+}
+
+func (h *heldCheckpoints) markSettled(key ownership.Key, f ownership.Fence) {
+	h.update(key, func(c *heldConversation) {
+		for i := range c.checkpoints {
+			if c.checkpoints[i].Fence == f {
+				c.checkpoints[i].Settled = true
+			}
+		}
+	})
+}
+
+// match is the newest checkpoint whose digest is the request's own prefix.
+func (m *Middleware) match(c heldConversation, v *compression.View) (ownership.Checkpoint, bool) {
+	for _, cp := range c.checkpoints {
+		if m.refused.Contains(cp.Fence) || !prefixOf(v, cp.Target) {
+			continue
+		}
+		return cp, true
+	}
+	return ownership.Checkpoint{}, false
+}
+
+// prefixOf reports whether the target covers exactly the first messages of v,
+// leaving a rest that may stand alone.
+func prefixOf(v *compression.View, t ownership.Target) bool {
+	return t.Covered > 0 && t.Covered < v.Len() && v.Chain(t.Covered) == chat.Digest(t.Digest) && v.Legal(t.Covered)
+}
+
+// handoffOf is a checkpoint in the words of package compression.
+func handoffOf(cp ownership.Checkpoint) compression.Handoff {
+	return compression.Handoff{
+		Covered: cp.Covered, Digest: chat.Digest(cp.Digest), Text: string(cp.Handoff), Step: cp.Step, Model: true,
+	}
+}

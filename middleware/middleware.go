@@ -1,0 +1,132 @@
+package middleware
+
+import (
+	"cmp"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	lru "github.com/hashicorp/golang-lru/v2"
+
+	"github.com/foldgate/foldgate/compression"
+	"github.com/foldgate/foldgate/compression/llm"
+	"github.com/foldgate/foldgate/compression/window"
+	"github.com/foldgate/foldgate/ownership"
+)
+
+// How much this replica remembers. Entries are small but for the handoffs in
+// held, which are bounded by 0.15 of a window each.
+const (
+	memoEntries    = 1 << 17
+	heldEntries    = 4096
+	recentEntries  = 1024
+	refusedEntries = 4096
+)
+
+// Middleware folds oversized chat requests in front of another handler. It is
+// safe for concurrent use; make it with New.
+type Middleware struct {
+	cfg      Config
+	tenancy  tenancy
+	memo     *compression.Memo
+	llm      *llm.Client
+	budget   *bodyBudget
+	held     *heldCheckpoints
+	recent   *lru.Cache[ownership.Key, Touched]
+	refused  *lru.Cache[ownership.Fence, struct{}]
+	draining atomic.Bool
+	// background are the settlings that outlive their requests.
+	background sync.WaitGroup
+}
+
+// New checks c, reporting all its problems at once, and makes a middleware.
+func New(c Config) (*Middleware, error) {
+	c = c.withDefaults()
+	if err := c.validate(); err != nil {
+		return nil, err
+	}
+	recent, err := lru.New[ownership.Key, Touched](recentEntries)
+	if err != nil {
+		return nil, err
+	}
+	refused, err := lru.New[ownership.Fence, struct{}](refusedEntries)
+	if err != nil {
+		return nil, err
+	}
+	held, err := newHeldCheckpoints(heldEntries)
+	if err != nil {
+		return nil, err
+	}
+	return &Middleware{
+		cfg:     c,
+		tenancy: newTenancy(c.TenantHeader, c.TenantSecret),
+		memo:    compression.NewMemo(memoEntries),
+		llm:     llm.NewClient(c.Transport),
+		budget:  newBodyBudget(c.Memory),
+		held:    held,
+		recent:  recent,
+		refused: refused,
+	}, nil
+}
+
+// Handler wraps next: usually NewProxy, but any handler that forwards a request
+// to the upstream will do. next sees chat requests with their body in memory.
+func (m *Middleware) Handler(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if m.draining.Load() {
+			writeError(w, r, codeDraining, "this replica is draining; ask another one", "")
+			return
+		}
+		if !isChat(r.Method, r.URL) {
+			next.ServeHTTP(w, r)
+			return
+		}
+		newExchange(m, w, r, next).serve()
+	})
+}
+
+// isChat is section 3.1's test.
+func isChat(method string, u *url.URL) bool {
+	return method == http.MethodPost && strings.HasSuffix(u.Path, "/chat/completions")
+}
+
+// Drain makes every further request a 503 with Retry-After. Requests that are
+// running go on.
+func (m *Middleware) Drain() { m.draining.Store(true) }
+
+// Wait returns when what requests left to be settled is settled. Call it after
+// the servers have stopped.
+func (m *Middleware) Wait() { m.background.Wait() }
+
+// BytesInFlight is how many bytes of bodies are held in memory now.
+func (m *Middleware) BytesInFlight() int64 { return m.budget.InFlight() }
+
+// Touched is a conversation that this replica saw lately.
+type Touched struct {
+	Conversation  ownership.Key
+	Seen          time.Time
+	Kind          string // of its last request, as Foldgate-Fold names it
+	Before, After window.Tokens
+	Covered       int // messages that the forwarded handoff stood for; 0 if none
+}
+
+// Recent lists the conversations that this replica touched lately, newest
+// first, from memory. At most limit; zero or less means all of them.
+func (m *Middleware) Recent(limit int) []Touched {
+	all := m.recent.Values()
+	slices.SortFunc(all, func(a, b Touched) int {
+		return cmp.Or(b.Seen.Compare(a.Seen), cmp.Compare(a.Conversation, b.Conversation))
+	})
+	if limit > 0 && len(all) > limit {
+		all = all[:limit]
+	}
+	return all
+}
+
+// Drop forgets what this replica holds of a conversation, so that its next
+// request asks the store again. For an operator who restored or forgot it.
+func (m *Middleware) Drop(key ownership.Key) { m.held.drop(key) }
