@@ -78,6 +78,9 @@ func New(c Config) (*Middleware, error) {
 func (m *Middleware) Handler(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if m.draining.Load() {
+			if isChat(r.Method, r.URL) {
+				w.Header()[headerFold] = []string{foldHeader{Kind: kindNone}.String()}
+			}
 			writeError(w, r, codeDraining, "this replica is draining; ask another one", "")
 			return
 		}

@@ -1,0 +1,79 @@
+# Everything that is done to this repository. "make help" lists it.
+
+SHELL      := bash
+GO         ?= go
+UPSTREAM   ?= https://api.openai.com
+FUZZTIME   ?= 10s
+BENCHTIME  ?= 1s
+GOLANGCI_VERSION := v2.15.0
+
+.DEFAULT_GOAL := help
+
+.PHONY: help
+help: ## list the targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+.PHONY: build
+build: ## build the program: bin/gateway
+	$(GO) build -trimpath -o bin/gateway ./cmd/gateway
+
+.PHONY: run
+run: ## run it in front of UPSTREAM, https://api.openai.com by default
+	$(GO) run ./cmd/gateway serve --upstream $(UPSTREAM)
+
+.PHONY: demo
+demo: ## a real fold on loopback, without network or key
+	$(GO) run ./cmd/gateway demo
+
+.PHONY: test
+test: redis ## the tests, with real Redis servers on free ports
+	@FOLDGATE_REQUIRE_REDIS=1 $(GO) run ./scripts/testsum -race -shuffle=on ./...
+
+.PHONY: test-all
+test-all: test long ## the tests and the long ones
+
+.PHONY: long
+long: ## only the long ones: every fuzz target for FUZZTIME, every benchmark once
+	@scripts/fuzz.sh $(FUZZTIME)
+	@$(MAKE) --no-print-directory bench BENCHTIME=1x
+
+.PHONY: race
+race: redis ## what is concurrent, five times over
+	@FOLDGATE_REQUIRE_REDIS=1 $(GO) run ./scripts/testsum -race -shuffle=on -count=5 ./ownership/... ./redisstore/... ./middleware/... ./cmd/...
+
+.PHONY: fuzz
+fuzz: ## every fuzz target for FUZZTIME, 10s by default
+	@scripts/fuzz.sh $(FUZZTIME)
+
+.PHONY: bench
+bench: ## every benchmark for BENCHTIME, 1s by default
+	$(GO) test -run '^$$' -bench . -benchmem -benchtime $(BENCHTIME) ./...
+
+.PHONY: cover
+cover: redis ## statement coverage by package, and coverage.out
+	FOLDGATE_REQUIRE_REDIS=1 $(GO) test -coverprofile coverage.out -coverpkg ./... ./...
+	$(GO) tool cover -func coverage.out | tail -n 1
+
+.PHONY: fmt
+fmt: ## format all Go code
+	gofmt -w .
+
+.PHONY: vet
+vet: ## go vet
+	$(GO) vet ./...
+
+.PHONY: lint
+lint: vet ## formatting, go vet, and golangci-lint where it is installed
+	@unformatted=$$(gofmt -l .); \
+	if [ -n "$$unformatted" ]; then echo "not formatted (make fmt):"; echo "$$unformatted"; exit 1; fi
+	@if command -v golangci-lint >/dev/null; then golangci-lint run; \
+	else echo "golangci-lint is not installed; the rest was checked. To have it:"; \
+	echo "  $(GO) install github.com/golangci/golangci-lint/v2/cmd/golangci-lint@$(GOLANGCI_VERSION)"; fi
+
+.PHONY: check
+check: lint test ## before a commit: lint, tests, and go.mod as go mod tidy leaves it
+	$(GO) mod tidy -diff
+
+.PHONY: redis
+redis:
+	@scripts/ensure-redis.sh

@@ -1,0 +1,176 @@
+package admin
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"net/http"
+	"time"
+
+	"github.com/go-chi/chi/v5"
+
+	"github.com/foldgate/foldgate/ownership"
+)
+
+// Conversations remembers what this replica touched.
+type Conversations interface {
+	// Recent returns at most limit of the conversations that this replica touched
+	// lately, the latest first.
+	Recent(limit int) []Touched
+}
+
+// Touched is a conversation that this replica touched.
+type Touched struct {
+	Conversation  ownership.Key
+	LastSeen      time.Time
+	Kind          string // the token of Foldgate-Fold
+	Before, After int    // corrected tokens; 0 where nothing was counted
+	Covered       int    // messages that the forwarded handoff stood for; 0 if none
+}
+
+// Attempts remembers the attempts of this replica; ownership.Coordinator does.
+type Attempts interface {
+	Attempts(limit int) []ownership.Info
+}
+
+// Store is the part of ownership.Store that the plane needs.
+type Store interface {
+	Read(ctx context.Context, key ownership.Key, known []ownership.Fence) (ownership.View, error)
+	Raise(ctx context.Context, key ownership.Key, f ownership.Fence, reason string) error
+	RestoreOperator(ctx context.Context, key ownership.Key, saw ownership.Fence, by ownership.AttemptID) (ownership.Done, error)
+	Forget(ctx context.Context, key ownership.Key) (ownership.Generation, error)
+}
+
+// Health says how the replica is. Its methods do not block.
+type Health interface {
+	// Draining reports whether the replica takes no new requests any more.
+	Draining() bool
+	// Parts names what the replica depends on, and how each is doing. A part that
+	// is down does not make the replica unready: it still serves.
+	Parts() map[string]string
+}
+
+// Folder folds a request without forwarding it.
+type Folder interface {
+	// Fold answers the report of a dry run, ready to be encoded as JSON. window is
+	// empty, or TOTAL[/INPUT] in place of what is known of the model. A
+	// *BadRequestError says what is wrong with the request.
+	Fold(ctx context.Context, body []byte, window string) (any, error)
+}
+
+// BadRequestError is a request that cannot be folded, and why. Its text is shown
+// to the caller.
+type BadRequestError struct {
+	// Param names the field at fault, or is empty.
+	Param string
+	Err   error
+}
+
+func (e *BadRequestError) Error() string { return e.Err.Error() }
+func (e *BadRequestError) Unwrap() error { return e.Err }
+
+// Config is what New needs. All ports are required.
+type Config struct {
+	Conversations Conversations
+	Attempts      Attempts
+	Store         Store
+	Health        Health
+	Folder        Folder
+	// Dropped is told of a conversation that was restored or forgotten, so that this
+	// replica asks the store again. Nil: nobody is.
+	Dropped func(ownership.Key)
+	// Metrics serves /metrics.
+	Metrics http.Handler
+	// OpenAPI is the document that /openapi.yaml serves.
+	OpenAPI []byte
+	// Hosts are further names and addresses, without port, under which the plane
+	// may be asked.
+	Hosts []string
+	// Token is the bearer. Empty: none is asked for, and what shows or changes
+	// content is refused.
+	Token string
+	// BodyLimit bounds the body of a dry run, in bytes. 0: 64 MiB. Other bodies
+	// are bounded to 64 KiB.
+	BodyLimit int64
+	// Logger gets the audit lines. Nil: none.
+	Logger *slog.Logger
+}
+
+const (
+	defaultFoldLimit = 64 << 20
+	changeLimit      = 64 << 10
+)
+
+// plane is the admin plane. It is safe for concurrent use.
+type plane struct {
+	Config
+	guard guard
+}
+
+// New returns the admin plane.
+func New(c Config) (http.Handler, error) {
+	if c.Conversations == nil || c.Attempts == nil || c.Store == nil || c.Health == nil || c.Folder == nil || c.Metrics == nil {
+		return nil, errors.New("admin: every port is required")
+	}
+	if c.BodyLimit <= 0 {
+		c.BodyLimit = defaultFoldLimit
+	}
+	if c.Dropped == nil {
+		c.Dropped = func(ownership.Key) {}
+	}
+	if c.Logger == nil {
+		c.Logger = slog.New(slog.DiscardHandler)
+	}
+	p := &plane{Config: c, guard: newGuard(c.Hosts, c.Token)}
+	return p.routes(), nil
+}
+
+func (p *plane) routes() http.Handler {
+	r := chi.NewRouter()
+	r.Use(quiet)
+	r.NotFound(func(w http.ResponseWriter, _ *http.Request) { refuse(w, problemNoRoute) })
+	r.MethodNotAllowed(func(w http.ResponseWriter, _ *http.Request) { refuse(w, problemMethod) })
+	get(r, "/livez", p.live)
+	get(r, "/readyz", p.ready)
+	r.Group(func(r chi.Router) {
+		r.Use(p.guard.host)
+		get(r, "/", p.page)
+		r.Group(func(r chi.Router) {
+			r.Use(p.guard.bearer)
+			get(r, "/metrics", p.Metrics.ServeHTTP)
+			get(r, "/openapi.yaml", p.openAPI)
+			get(r, "/v1/conversations", p.listConversations)
+			get(r, "/v1/conversations/{key}", p.showConversation)
+			get(r, "/v1/attempts", p.listAttempts)
+			r.With(p.guard.sameOrigin, p.guard.json).Post("/v1/conversations/{key}/cancel", p.cancel)
+			r.With(p.guard.sameOrigin, p.guard.json, p.guard.privileged).Post("/v1/conversations/{key}/restore", p.restore)
+			r.With(p.guard.sameOrigin, p.guard.privileged).Delete("/v1/conversations/{key}", p.forget)
+			r.With(p.guard.sameOrigin, p.guard.json).Post("/v1/fold", p.fold)
+		})
+	})
+	return r
+}
+
+// get serves HEAD too: the server leaves the body out.
+func get(r chi.Router, pattern string, h http.HandlerFunc) {
+	r.Get(pattern, h)
+	r.Head(pattern, h)
+}
+
+func (p *plane) live(w http.ResponseWriter, _ *http.Request) {
+	answer(w, http.StatusOK, map[string]string{"status": "live"})
+}
+
+// ready fails only while draining. See Health.
+func (p *plane) ready(w http.ResponseWriter, _ *http.Request) {
+	status, word := http.StatusOK, "ready"
+	if p.Health.Draining() {
+		status, word = http.StatusServiceUnavailable, "draining"
+	}
+	answer(w, status, readiness{Status: word, Parts: p.Health.Parts()})
+}
+
+func (p *plane) openAPI(w http.ResponseWriter, _ *http.Request) {
+	w.Header().Set("Content-Type", "application/yaml")
+	_, _ = w.Write(p.OpenAPI) // the caller may be gone: nothing is left to do
+}

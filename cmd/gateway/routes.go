@@ -1,0 +1,90 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"net/http"
+
+	"github.com/foldgate/foldgate"
+	"github.com/foldgate/foldgate/cmd/gateway/internal/admin"
+	"github.com/foldgate/foldgate/compression/window"
+	"github.com/foldgate/foldgate/middleware"
+)
+
+// adminPlane is what operators talk to. The types below fit the program's parts
+// to the plane's ports.
+func (g *gateway) adminPlane() (http.Handler, error) {
+	h, err := admin.New(admin.Config{
+		Conversations: touched{g.middleware},
+		Attempts:      g.coordinator,
+		Store:         g.store,
+		Health:        health{g},
+		Folder:        folder{g},
+		Dropped:       g.middleware.Drop,
+		Metrics:       g.telemetry.Handler(),
+		OpenAPI:       foldgate.OpenAPI,
+		Hosts:         adminHosts(g.config.AdminListen, g.config.AdminHosts),
+		Token:         string(g.config.AdminToken),
+		BodyLimit:     g.config.BodyLimit,
+		Logger:        g.logger,
+	})
+	if err != nil {
+		return nil, fmt.Errorf("make the admin plane: %w", err)
+	}
+	return h, nil
+}
+
+// touched shows what the middleware touched.
+type touched struct{ *middleware.Middleware }
+
+func (t touched) Recent(limit int) []admin.Touched {
+	recent := t.Middleware.Recent(limit)
+	out := make([]admin.Touched, 0, len(recent))
+	for _, r := range recent {
+		out = append(out, admin.Touched{
+			Conversation: r.Conversation, LastSeen: r.Seen, Kind: r.Kind, Before: int(r.Before), After: int(r.After), Covered: r.Covered,
+		})
+	}
+	return out
+}
+
+// health says how the replica is.
+type health struct{ *gateway }
+
+func (h health) Draining() bool { return h.running.isDraining() }
+
+func (h health) Parts() map[string]string { return map[string]string{"store": h.storeState()} }
+
+// folder is the dry run with the gateway's windows and shares. What the gateway
+// learned of a tenant's windows plays no part: nobody's credential is there.
+type folder struct{ *gateway }
+
+func (f folder) Fold(_ context.Context, body []byte, total string) (any, error) {
+	book := f.book
+	if total != "" {
+		rule, err := window.ParseRule(total)
+		if err != nil {
+			return nil, &admin.BadRequestError{Param: "window", Err: err}
+		}
+		if book, err = window.NewBook(window.BookConfig{Rules: []window.Rule{rule}}); err != nil {
+			return nil, &admin.BadRequestError{Param: "window", Err: err}
+		}
+	}
+	report, err := middleware.DryRun(book, settingsOf(f.config), body)
+	if err != nil {
+		return nil, &admin.BadRequestError{Param: foldProblem(err), Err: err}
+	}
+	return showFold(report), nil
+}
+
+// adminHosts are the names of the admin plane beside localhost and the address
+// that a request came to: the configured ones, and the one it listens on where
+// that is a name.
+func adminHosts(listen string, configured []string) []string {
+	host, _, err := net.SplitHostPort(listen)
+	if err != nil || host == "" {
+		return configured
+	}
+	return append([]string{host}, configured...)
+}

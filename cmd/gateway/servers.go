@@ -1,0 +1,155 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/url"
+	"time"
+)
+
+// Limits of the servers. The data plane has none for reading or writing a whole
+// message: a stream may take as long as the model does. What bounds it are the
+// upstream's silence and the body limit.
+const (
+	headerTimeout  = 10 * time.Second
+	idleTimeout    = 2 * time.Minute
+	maxHeaderBytes = 1 << 20
+	adminTimeout   = time.Minute
+	// handOver is for attempts, connections and store to end after the last
+	// request did.
+	handOver = 5 * time.Second
+)
+
+// listeners are the open doors of the two planes.
+type listeners struct{ data, admin net.Listener }
+
+func listen(ctx context.Context, data, admin string) (l listeners, err error) {
+	var lc net.ListenConfig
+	if l.data, err = lc.Listen(ctx, "tcp", data); err != nil {
+		return l, fmt.Errorf("listen: %w", err)
+	}
+	if l.admin, err = lc.Listen(ctx, "tcp", admin); err != nil {
+		_ = l.data.Close() // the error to report is the other one
+		return l, fmt.Errorf("listen for the admin plane: %w", err)
+	}
+	return l, nil
+}
+
+// serve listens, tells where, and serves until ctx ends or a listener breaks.
+// Then it stops in order; see stop.
+func (g *gateway) serve(ctx context.Context) error {
+	defer g.release(ctx)
+	data, err := g.dataPlane()
+	if err != nil {
+		return err
+	}
+	admin, err := g.adminPlane()
+	if err != nil {
+		return err
+	}
+	l, err := listen(ctx, g.config.Listen, g.config.AdminListen)
+	if err != nil {
+		return err
+	}
+	dataServer := g.server(data)
+	adminServer := g.server(admin)
+	adminServer.ReadTimeout, adminServer.WriteTimeout = adminTimeout, adminTimeout
+
+	broken := make(chan error, 2)
+	for s, door := range map[*http.Server]net.Listener{dataServer: l.data, adminServer: l.admin} {
+		go func() { broken <- s.Serve(door) }()
+	}
+	g.announce(l)
+
+	select {
+	case <-ctx.Done():
+		g.stop(context.WithoutCancel(ctx), dataServer, adminServer)
+		err = nil
+	case err = <-broken:
+		err = fmt.Errorf("serve: %w", err)
+		_, _ = dataServer.Close(), adminServer.Close() // the error to report is the first
+		broken <- nil                                  // stands for the one already taken
+	}
+	// Serve has returned on both before the program does.
+	for range 2 {
+		if ended := <-broken; ended != nil && !errors.Is(ended, http.ErrServerClosed) {
+			err = errors.Join(err, ended)
+		}
+	}
+	return err
+}
+
+func (g *gateway) server(h http.Handler) *http.Server {
+	return &http.Server{
+		Handler:           h,
+		ReadHeaderTimeout: headerTimeout,
+		IdleTimeout:       idleTimeout,
+		MaxHeaderBytes:    maxHeaderBytes,
+		ErrorLog:          slog.NewLogLogger(g.logger.Handler(), slog.LevelDebug),
+	}
+}
+
+// announce is written when both planes can be asked, with their real addresses.
+func (g *gateway) announce(l listeners) {
+	store := "in process"
+	if g.config.RedisURL != "" {
+		store = "redis"
+	}
+	g.logger.Info("listening",
+		"listen", l.data.Addr().String(), "admin_listen", l.admin.Addr().String(),
+		"upstream", origin(g.config.Upstream), "mode", string(g.config.Mode), "store", store)
+}
+
+// stop ends the servers in order: /readyz fails and new requests are refused as
+// draining; what runs may finish, at most drain long; attempts are handed over;
+// the doors close. The admin plane answers until the end.
+func (g *gateway) stop(ctx context.Context, data, admin *http.Server) {
+	g.logger.Info("draining", "requests", g.running.count(), "drain", g.config.Drain.String())
+	idle := g.running.drain()
+	g.middleware.Drain()
+	limit := time.NewTimer(g.config.Drain)
+	defer limit.Stop()
+	select {
+	case <-idle:
+	case <-limit.C:
+		g.logger.Warn("drain is over, requests are cut", "requests", g.running.count())
+	}
+
+	ctx, cancel := context.WithTimeout(ctx, handOver)
+	defer cancel()
+	if err := g.coordinator.Shutdown(ctx); err != nil {
+		g.logger.Warn("attempts are left behind", "error", err)
+	}
+	if g.running.count() == 0 {
+		// Ends idle connections; those that were just answered end properly.
+		_ = data.Shutdown(ctx) // Close follows in any case
+	}
+	_, _ = data.Close(), admin.Close() // what was not closed by now is cut
+	g.logger.Info("stopped")
+}
+
+// release ends what compose made. What requests left to be settled is settled
+// before the store closes; each of these calls has a deadline of its own.
+func (g *gateway) release(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), handOver)
+	defer cancel()
+	err := g.coordinator.Shutdown(ctx)
+	g.middleware.Wait() // some of it waits for attempts to end
+	err = errors.Join(err, g.closeStore(), g.telemetry.Shutdown(ctx))
+	if err != nil {
+		g.logger.Warn("stop", "error", err)
+	}
+}
+
+// origin is a URL without path and query, for logs.
+func origin(raw string) string {
+	u, err := url.Parse(raw)
+	if err != nil {
+		return ""
+	}
+	return u.Scheme + "://" + u.Host
+}
