@@ -8,7 +8,7 @@ import (
 	"github.com/foldgate/foldgate/compression/window"
 )
 
-// ErrForeign: the handoff does not stand for messages of this request, or not at
+// ErrForeign says that the handoff does not stand for messages of this request, or not at
 // a place where it may be cut. It is a mistake of the caller.
 var ErrForeign = errors.New("compression: the handoff is not of this conversation")
 

@@ -58,39 +58,83 @@ func TestCarrier(t *testing.T) {
 		covered  int
 		want     string // the message that carries
 	}{
-		{"string content of the first kept message", []string{
-			said("system", "s"), said("user", "a"), said("assistant", "b"), `{"role":"user", "content" : "c\u0041" }`},
-			2, `{"role":"user", "content" : "NOTES \"quoted\"\nsecond line\n\nc\u0041" }`},
-		{"parts of the first kept message", []string{
-			said("user", "a"), said("assistant", "b"), `{"role":"user","content":[ {"type":"text","text":"c"}]}`},
-			2, `{"role":"user","content":[{"type":"text","text":"NOTES \"quoted\"\nsecond line"}, {"type":"text","text":"c"}]}`},
-		{"no parts at all", []string{
-			said("user", "a"), said("assistant", "b"), `{"role":"user","content":[]}`},
-			2, `{"role":"user","content":[{"type":"text","text":"NOTES \"quoted\"\nsecond line"}]}`},
-		{"a copy of the last covered user message", []string{
-			said("user", "first"), said("assistant", "b"), `{"content":"do it", "role":"user","name":"ann"}`, said("assistant", "c"), called(`{}`, "1"), result("1", "r")},
-			4, `{"content":"NOTES \"quoted\"\nsecond line\n\ndo it", "role":"user","name":"ann"}`},
-		{"no user at all", []string{
-			said("assistant", "a"), said("assistant", "b"), said("assistant", "c")},
-			2, `{"role":"user","content":"NOTES \"quoted\"\nsecond line"}`},
-		{"a system message in the middle of the rest", []string{
-			said("user", "a"), said("assistant", "b"), said("system", "be brief"), said("user", "c")},
-			2, `{"role":"user","content":"NOTES \"quoted\"\nsecond line\n\na"}`},
-		{"a marker into a string", []string{
-			`{"role":"user","content":[{"type":"text","text":"a",` + marker + `}]}`, said("assistant", "b"), said("user", "c\\d")},
-			2, `{"role":"user","content":[{"type":"text","text":"NOTES \"quoted\"\nsecond line",` + marker + `},{"type":"text","text":"c\\d"}]}`},
-		{"a marker into parts", []string{
-			`{"role":"user","content":"a",` + marker + `}`, said("assistant", "b"), `{"role":"user","content":[{"type":"text","text":"c"}]}`},
-			2, `{"role":"user","content":[{"type":"text","text":"NOTES \"quoted\"\nsecond line",` + marker + `},{"type":"text","text":"c"}]}`},
-		{"a marker into a message of its own", []string{
-			`{"role":"assistant","content":"a",` + marker + `}`, said("assistant", "b"), said("assistant", "c")},
-			2, `{"role":"user","content":[{"type":"text","text":"NOTES \"quoted\"\nsecond line",` + marker + `}]}`},
-		{"the copy keeps its own marker", []string{
-			`{"role":"user","content":[{"type":"text","text":"a",` + marker + `}]}`, said("assistant", "b"), said("assistant", "c")},
-			2, `{"role":"user","content":[{"type":"text","text":"NOTES \"quoted\"\nsecond line"},{"type":"text","text":"a",` + marker + `}]}`},
-		{"content that cannot be led is passed over", []string{
-			said("user", "a"), `{"role":"user","content":null}`, said("assistant", "b"), said("assistant", "c")},
-			3, `{"role":"user","content":"NOTES \"quoted\"\nsecond line\n\na"}`},
+		{
+			"string content of the first kept message",
+			[]string{
+				said("system", "s"), said("user", "a"), said("assistant", "b"), `{"role":"user", "content" : "c\u0041" }`,
+			},
+			2, `{"role":"user", "content" : "NOTES \"quoted\"\nsecond line\n\nc\u0041" }`,
+		},
+		{
+			"parts of the first kept message",
+			[]string{
+				said("user", "a"), said("assistant", "b"), `{"role":"user","content":[ {"type":"text","text":"c"}]}`,
+			},
+			2, `{"role":"user","content":[{"type":"text","text":"NOTES \"quoted\"\nsecond line"}, {"type":"text","text":"c"}]}`,
+		},
+		{
+			"no parts at all",
+			[]string{
+				said("user", "a"), said("assistant", "b"), `{"role":"user","content":[]}`,
+			},
+			2, `{"role":"user","content":[{"type":"text","text":"NOTES \"quoted\"\nsecond line"}]}`,
+		},
+		{
+			"a copy of the last covered user message",
+			[]string{
+				said("user", "first"), said("assistant", "b"), `{"content":"do it", "role":"user","name":"ann"}`, said("assistant", "c"), called(`{}`, "1"), result("1", "r"),
+			},
+			4, `{"content":"NOTES \"quoted\"\nsecond line\n\ndo it", "role":"user","name":"ann"}`,
+		},
+		{
+			"no user at all",
+			[]string{
+				said("assistant", "a"), said("assistant", "b"), said("assistant", "c"),
+			},
+			2, `{"role":"user","content":"NOTES \"quoted\"\nsecond line"}`,
+		},
+		{
+			"a system message in the middle of the rest",
+			[]string{
+				said("user", "a"), said("assistant", "b"), said("system", "be brief"), said("user", "c"),
+			},
+			2, `{"role":"user","content":"NOTES \"quoted\"\nsecond line\n\na"}`,
+		},
+		{
+			"a marker into a string",
+			[]string{
+				`{"role":"user","content":[{"type":"text","text":"a",` + marker + `}]}`, said("assistant", "b"), said("user", "c\\d"),
+			},
+			2, `{"role":"user","content":[{"type":"text","text":"NOTES \"quoted\"\nsecond line",` + marker + `},{"type":"text","text":"c\\d"}]}`,
+		},
+		{
+			"a marker into parts",
+			[]string{
+				`{"role":"user","content":"a",` + marker + `}`, said("assistant", "b"), `{"role":"user","content":[{"type":"text","text":"c"}]}`,
+			},
+			2, `{"role":"user","content":[{"type":"text","text":"NOTES \"quoted\"\nsecond line",` + marker + `},{"type":"text","text":"c"}]}`,
+		},
+		{
+			"a marker into a message of its own",
+			[]string{
+				`{"role":"assistant","content":"a",` + marker + `}`, said("assistant", "b"), said("assistant", "c"),
+			},
+			2, `{"role":"user","content":[{"type":"text","text":"NOTES \"quoted\"\nsecond line",` + marker + `}]}`,
+		},
+		{
+			"the copy keeps its own marker",
+			[]string{
+				`{"role":"user","content":[{"type":"text","text":"a",` + marker + `}]}`, said("assistant", "b"), said("assistant", "c"),
+			},
+			2, `{"role":"user","content":[{"type":"text","text":"NOTES \"quoted\"\nsecond line"},{"type":"text","text":"a",` + marker + `}]}`,
+		},
+		{
+			"content that cannot be led is passed over",
+			[]string{
+				said("user", "a"), `{"role":"user","content":null}`, said("assistant", "b"), said("assistant", "c"),
+			},
+			3, `{"role":"user","content":"NOTES \"quoted\"\nsecond line\n\na"}`,
+		},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {

@@ -44,7 +44,7 @@ func TestTarget(t *testing.T) {
 	if _, ok := view(t, request(said("user", "a"), said("assistant", "b"), said("user", words(1, 5000)))).Target(b, settings(), 0); ok {
 		t.Error("two words are worth a fold")
 	}
-	var none = b
+	none := b
 	none.Usable = 0
 	if _, ok := v.Target(none, settings(), 0); ok {
 		t.Error("folds for a window that is unknown")

@@ -233,9 +233,13 @@ func TestContentEncoding(t *testing.T) {
 		values []string
 		want   string
 	}{
-		{"none", nil, ""}, {"empty", []string{""}, ""}, {"identity", []string{"identity"}, ""},
-		{"one", []string{"GZip"}, "gzip"}, {"identity and one", []string{"identity, gzip"}, "gzip"},
-		{"several", []string{"gzip,zstd"}, "gzip, zstd"}, {"several lines", []string{"gzip", "zstd"}, "gzip, zstd"},
+		{"none", nil, ""},
+		{"empty", []string{""}, ""},
+		{"identity", []string{"identity"}, ""},
+		{"one", []string{"GZip"}, "gzip"},
+		{"identity and one", []string{"identity, gzip"}, "gzip"},
+		{"several", []string{"gzip,zstd"}, "gzip, zstd"},
+		{"several lines", []string{"gzip", "zstd"}, "gzip, zstd"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

@@ -15,7 +15,7 @@ const (
 	headerConversation = "Foldgate-Conversation"
 	headerBypass       = "Foldgate-Bypass"
 	headerFold         = "Foldgate-Fold"
-	headerTokens       = "Foldgate-Tokens"
+	headerTokens       = "Foldgate-Tokens" //nolint:gosec // model tokens, no credential
 	headerAttempt      = "Foldgate-Attempt"
 	headerKey          = "Foldgate-Key"
 )

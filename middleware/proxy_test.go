@@ -142,16 +142,31 @@ func TestProxyResponseComesAsItLeft(t *testing.T) {
 		header         http.Header
 		body           string
 	}{
-		{"no content type is guessed", "HTTP/1.1 200 OK\r\nContent-Length: 6\r\nDate: d\r\n\r\n<html>", 200,
-			http.Header{"Content-Length": {"6"}, "Date": {"d"}}, "<html>"},
-		{"gzip stays", "HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Type: application/json\r\nDate: d\r\nContent-Length: " + fmt.Sprint(zipped.Len()) + "\r\n\r\n" + zipped.String(), 200,
-			http.Header{"Content-Encoding": {"gzip"}, "Content-Type": {"application/json"}, "Date": {"d"}, "Content-Length": {fmt.Sprint(zipped.Len())}}, zipped.String()},
-		{"redirect is not followed", "HTTP/1.1 307 X\r\nLocation: http://elsewhere.example/\r\nDate: d\r\nContent-Length: 0\r\n\r\n", 307,
-			http.Header{"Location": {"http://elsewhere.example/"}, "Date": {"d"}, "Content-Length": {"0"}}, ""},
-		{"blank lines before JSON", "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nDate: d\r\nConnection: close\r\n\r\n\n\n\n{}", 200,
-			http.Header{"Content-Type": {"application/json"}, "Date": {"d"}}, "\n\n\n{}"},
-		{"own fields of an unknown status", "HTTP/1.1 529 Busy\r\nX-Should-Retry: true\r\nRetry-After-Ms: 5\r\nDate: d\r\nContent-Length: 1\r\n\r\nx", 529,
-			http.Header{"X-Should-Retry": {"true"}, "Retry-After-Ms": {"5"}, "Date": {"d"}, "Content-Length": {"1"}}, "x"},
+		{
+			"no content type is guessed", "HTTP/1.1 200 OK\r\nContent-Length: 6\r\nDate: d\r\n\r\n<html>", 200,
+			http.Header{"Content-Length": {"6"}, "Date": {"d"}},
+			"<html>",
+		},
+		{
+			"gzip stays", "HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Type: application/json\r\nDate: d\r\nContent-Length: " + fmt.Sprint(zipped.Len()) + "\r\n\r\n" + zipped.String(), 200,
+			http.Header{"Content-Encoding": {"gzip"}, "Content-Type": {"application/json"}, "Date": {"d"}, "Content-Length": {fmt.Sprint(zipped.Len())}},
+			zipped.String(),
+		},
+		{
+			"redirect is not followed", "HTTP/1.1 307 X\r\nLocation: http://elsewhere.example/\r\nDate: d\r\nContent-Length: 0\r\n\r\n", 307,
+			http.Header{"Location": {"http://elsewhere.example/"}, "Date": {"d"}, "Content-Length": {"0"}},
+			"",
+		},
+		{
+			"blank lines before JSON", "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nDate: d\r\nConnection: close\r\n\r\n\n\n\n{}", 200,
+			http.Header{"Content-Type": {"application/json"}, "Date": {"d"}},
+			"\n\n\n{}",
+		},
+		{
+			"own fields of an unknown status", "HTTP/1.1 529 Busy\r\nX-Should-Retry: true\r\nRetry-After-Ms: 5\r\nDate: d\r\nContent-Length: 1\r\n\r\nx", 529,
+			http.Header{"X-Should-Retry": {"true"}, "Retry-After-Ms": {"5"}, "Date": {"d"}, "Content-Length": {"1"}},
+			"x",
+		},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

@@ -2,7 +2,6 @@ package middleware_test
 
 import (
 	"encoding/json"
-	"io"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -144,7 +143,7 @@ func inChunks(b []byte, size int) func(http.ResponseWriter, *http.Request, stubC
 	return func(w http.ResponseWriter, _ *http.Request, _ stubCall) {
 		w.Header().Set("Content-Type", "text/event-stream")
 		for at := 0; at < len(b); at += size {
-			io.WriteString(w, string(b[at:min(at+size, len(b))]))
+			_, _ = w.Write(b[at:min(at+size, len(b))])
 			_ = http.NewResponseController(w).Flush()
 		}
 	}

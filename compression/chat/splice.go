@@ -7,7 +7,7 @@ import (
 	"slices"
 )
 
-// ErrEdit: an edit is out of range or overlaps another. It is a mistake of the
+// ErrEdit says that an edit is out of range or overlaps another. It is a mistake of the
 // caller, never of the body.
 var ErrEdit = errors.New("chat: edits do not fit the body")
 

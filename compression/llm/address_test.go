@@ -24,7 +24,13 @@ func TestEndpointURL(t *testing.T) {
 		{"http://127.0.0.1:8000#frag", "http://127.0.0.1:8000/v1/chat/completions"},
 		{"http://[::1]:8000", "http://[::1]:8000/v1/chat/completions"},
 		{"https://h/models%2Fx/v1", "https://h/models%2Fx/v1/chat/completions"},
-		{"", ""}, {"api.example.com/v1", ""}, {"ftp://h", ""}, {"http://", ""}, {"http:opaque", ""}, {"https://h/%zz", ""}, {"https://:80", ""},
+		{"", ""},
+		{"api.example.com/v1", ""},
+		{"ftp://h", ""},
+		{"http://", ""},
+		{"http:opaque", ""},
+		{"https://h/%zz", ""},
+		{"https://:80", ""},
 	}
 	for _, tt := range tests {
 		got, err := llm.EndpointURL(tt.base)

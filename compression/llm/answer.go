@@ -121,7 +121,7 @@ func (a *answer) readObject(head []byte, body io.Reader, err error) error {
 		_, err = whole.ReadFrom(io.LimitReader(body, limit+1-int64(len(head))))
 	}
 	switch {
-	case err != nil && err != io.EOF:
+	case err != nil && !errors.Is(err, io.EOF):
 		return err
 	case int64(whole.Len()) > limit:
 		return ErrTooLong

@@ -201,44 +201,69 @@ func TestAcceptedAbove(t *testing.T) {
 		after  window.Limits // once LearnedFor is over
 	}{
 		{
-			"learned, not above", window.BookConfig{}, unheard, 4000, 4000,
+			"learned, not above",
+			window.BookConfig{},
+			unheard, 4000, 4000,
 			limits(4000, 0, window.Learned), limits(0, 0, window.Unknown),
 		},
 		{
-			"learned, above", window.BookConfig{}, unheard, 4000, 4001,
+			"learned, above",
+			window.BookConfig{},
+			unheard, 4000, 4001,
 			limits(0, 0, window.Unknown), limits(0, 0, window.Unknown),
 		},
 		{
-			"learned, above, back to the table", window.BookConfig{}, "o1", 4000, 5000,
+			"learned, above, back to the table",
+			window.BookConfig{},
+			"o1", 4000, 5000,
 			window.Limits{Total: 200000, Output: 100000, Source: window.Table},
 			window.Limits{Total: 200000, Output: 100000, Source: window.Table},
 		},
 		{
-			"table, above", window.BookConfig{}, "gpt-4", 0, 9000,
-			limits(0, 0, window.Unknown), window.Limits{Total: 8192, Output: 8192, Source: window.Table},
+			"table, above",
+			window.BookConfig{},
+			"gpt-4", 0, 9000,
+			limits(0, 0, window.Unknown),
+			window.Limits{Total: 8192, Output: 8192, Source: window.Table},
 		},
 		{
-			"table, above its input", window.BookConfig{}, "gpt-5", 0, 300000,
-			limits(0, 0, window.Unknown), window.Limits{Total: 400000, Input: 272000, Output: 128000, Source: window.Table},
+			"table, above its input",
+			window.BookConfig{},
+			"gpt-5", 0, 300000,
+			limits(0, 0, window.Unknown),
+			window.Limits{Total: 400000, Input: 272000, Output: 128000, Source: window.Table},
 		},
 		{
-			"learned and table, above both", window.BookConfig{}, "gpt-4", 4000, 9000,
-			limits(0, 0, window.Unknown), window.Limits{Total: 8192, Output: 8192, Source: window.Table},
+			"learned and table, above both",
+			window.BookConfig{},
+			"gpt-4", 4000, 9000,
+			limits(0, 0, window.Unknown),
+			window.Limits{Total: 8192, Output: 8192, Source: window.Table},
 		},
 		{
-			"table, above, a default below", window.BookConfig{Default: 8500}, "gpt-4", 0, 9000,
-			limits(0, 0, window.Unknown), window.Limits{Total: 8192, Output: 8192, Source: window.Table},
+			"table, above, a default below",
+			window.BookConfig{Default: 8500},
+			"gpt-4", 0, 9000,
+			limits(0, 0, window.Unknown),
+			window.Limits{Total: 8192, Output: 8192, Source: window.Table},
 		},
 		{
-			"table, above, a default beyond", window.BookConfig{Default: 32000}, "gpt-4", 0, 9000,
-			limits(32000, 0, window.Default), window.Limits{Total: 8192, Output: 8192, Source: window.Table},
+			"table, above, a default beyond",
+			window.BookConfig{Default: 32000},
+			"gpt-4", 0, 9000,
+			limits(32000, 0, window.Default),
+			window.Limits{Total: 8192, Output: 8192, Source: window.Table},
 		},
 		{
-			"config stands", window.BookConfig{Rules: []window.Rule{{Total: 4000}}}, "gpt-4", 0, 9000,
+			"config stands",
+			window.BookConfig{Rules: []window.Rule{{Total: 4000}}},
+			"gpt-4", 0, 9000,
 			limits(4000, 0, window.Config), limits(4000, 0, window.Config),
 		},
 		{
-			"default stands", window.BookConfig{Default: 4000}, unheard, 0, 9000,
+			"default stands",
+			window.BookConfig{Default: 4000},
+			unheard, 0, 9000,
 			limits(4000, 0, window.Default), limits(4000, 0, window.Default),
 		},
 	} {
@@ -282,7 +307,11 @@ func TestCheckDue(t *testing.T) {
 			at   time.Duration
 			want bool
 		}{
-			{0, true}, {0, false}, {time.Hour - 1, false}, {time.Hour, true}, {time.Hour, false},
+			{0, true},
+			{0, false},
+			{time.Hour - 1, false},
+			{time.Hour, true},
+			{time.Hour, false},
 			{-time.Minute, true}, // the clock was set back
 		} {
 			if got := b.CheckDue(mine, "gpt-4", start.Add(tc.at)); got != tc.want {
@@ -359,7 +388,7 @@ func TestLookupPrecedence(t *testing.T) {
 					t.Fatalf("%+v stands although %d were accepted", after, tokens)
 				}
 			case 2:
-				if b.CheckDue(mine, model, now) && b.CheckDue(mine, model, now) {
+				if first, second := b.CheckDue(mine, model, now), b.CheckDue(mine, model, now); first && second {
 					t.Fatal("CheckDue twice")
 				}
 				if after := b.Lookup(mine, model, now); after != before {

@@ -10,8 +10,9 @@ import (
 // server that truncates, or counts something else.
 const (
 	minCounted Tokens = 256
-	minRatio          = 0.3
-	maxRatio          = 4
+
+	minRatio = 0.3
+	maxRatio = 4
 )
 
 // How far a correction goes. Up to ignored above 1 it counts as 1: the safety

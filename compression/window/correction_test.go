@@ -92,8 +92,24 @@ func TestCorrectionProperties(t *testing.T) {
 
 func TestStep(t *testing.T) {
 	for _, tc := range []struct{ correction, want float64 }{
-		{0, 1}, {-1, 1}, {0.5, 1}, {1, 1}, {1.0001, 1.15}, {1.15, 1.15}, {1.16, 1.3}, {1.3, 1.3}, {1.31, 1.5},
-		{1.5, 1.5}, {1.6, 2}, {2, 2}, {2.1, 3}, {3, 3}, {9, 3}, {math.Inf(1), 3}, {math.Inf(-1), 1}, {math.NaN(), 1},
+		{0, 1},
+		{-1, 1},
+		{0.5, 1},
+		{1, 1},
+		{1.0001, 1.15},
+		{1.15, 1.15},
+		{1.16, 1.3},
+		{1.3, 1.3},
+		{1.31, 1.5},
+		{1.5, 1.5},
+		{1.6, 2},
+		{2, 2},
+		{2.1, 3},
+		{3, 3},
+		{9, 3},
+		{math.Inf(1), 3},
+		{math.Inf(-1), 1},
+		{math.NaN(), 1},
 	} {
 		if got := window.Step(tc.correction); got != tc.want {
 			t.Errorf("Step(%v) = %v, want %v", tc.correction, got, tc.want)

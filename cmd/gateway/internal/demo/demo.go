@@ -229,7 +229,7 @@ func (s *story) lateAttempt(ctx context.Context) error {
 		return err
 	}
 	if !errors.Is(commitErr, ownership.ErrSuperseded) || !errors.Is(restoreErr, ownership.ErrSuperseded) || !sameView(before, after) {
-		return fmt.Errorf("the superseded attempt was not stopped: commit %v, restore %v", commitErr, restoreErr)
+		return fmt.Errorf("the superseded attempt was not stopped: commit %w, restore %w", commitErr, restoreErr)
 	}
 	s.printf("\nThe attempt of generation %d comes back late and writes with its old fence (the conversation is at generation %d):\n", s.late.Generation, after.Generation)
 	s.printf("  commit:  %v\n  restore: %v\n  the conversation before and after is the same, byte for byte.\n", commitErr, restoreErr)

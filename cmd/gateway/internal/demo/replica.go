@@ -87,7 +87,7 @@ type server struct {
 }
 
 func serve(h http.Handler) (*server, error) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
+	l, err := new(net.ListenConfig).Listen(context.Background(), "tcp", "127.0.0.1:0")
 	if err != nil {
 		return nil, err
 	}
