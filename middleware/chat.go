@@ -134,6 +134,7 @@ func (x *exchange) read() {
 	x.told = hasOwn(header)
 	x.scope = window.Scope{Tenant: x.m.tenancy.of(header), Upstream: x.m.cfg.Upstream.Host}
 	x.deadline = x.start.Add(x.patience(header))
+	x.r.Body = newPatientBody(x.w, x.r.Body)
 	c, err := readBody(x.r, x.m.cfg.BodyLimit, x.m.budget)
 	if err != nil {
 		x.refuseBody(err)
