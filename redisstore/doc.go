@@ -64,5 +64,6 @@
 // one waiters poll). An eviction policy other than noeviction is safe: what it
 // takes is lost, whole. The user needs the keys foldgate:*, the channels
 // foldgate:*, and the commands EVAL, EVALSHA, PING, SUBSCRIBE, SSUBSCRIBE and
-// those that the scripts call.
+// those that the scripts call (HMGET, HSET, HDEL, HGET, GET, SET, INCR, PEXPIRE,
+// DEL, LPUSHX, TIME, PUBLISH, SPUBLISH, HGETALL).
 package redisstore

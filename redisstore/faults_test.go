@@ -229,7 +229,7 @@ func TestBreaker(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var dials int
 		client := redis.NewClient(&redis.Options{
-			Addr: "nowhere", MaxRetries: -1, DialerRetries: 1, ContextTimeoutEnabled: true,
+			Addr: "127.0.0.1:1", MaxRetries: -1, DialerRetries: 1, ContextTimeoutEnabled: true,
 			Dialer: func(context.Context, string, string) (net.Conn, error) {
 				dials++
 				return nil, &net.OpError{Op: "dial", Err: errors.New("refused")}
@@ -262,7 +262,7 @@ func TestBreaker(t *testing.T) {
 func TestDialThatHangs(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		client := redis.NewClient(&redis.Options{
-			Addr: "nowhere", MaxRetries: -1, DialerRetries: 1, ContextTimeoutEnabled: true, DialTimeout: 900 * time.Millisecond,
+			Addr: "127.0.0.1:1", MaxRetries: -1, DialerRetries: 1, ContextTimeoutEnabled: true, DialTimeout: 900 * time.Millisecond,
 			Dialer: func(ctx context.Context, _, _ string) (net.Conn, error) {
 				<-ctx.Done()
 				return nil, ctx.Err()
@@ -351,6 +351,35 @@ func TestReadOnlyReplica(t *testing.T) {
 	}
 	if s.BreakerState() != "closed" {
 		t.Errorf("breaker %s, want it closed", s.BreakerState())
+	}
+}
+
+// A master that was demoted and emptied must not say "lost", which is final: the
+// new master knows better.
+func TestDemotedMasterGivesNoAnswer(t *testing.T) {
+	s, server := real(t)
+	ctx, key := t.Context(), keyOf(t.Name())
+	f := ownership.Fence{Generation: 1, Attempt: newID(t)}
+	server.Do("REPLICAOF", "127.0.0.1", "1")
+	calls := map[string]func() error{
+		"claim": func() error {
+			c := claimOf(t, target(3, "x"))
+			c.Supersede = f
+			_, err := s.Claim(ctx, key, c)
+			return err
+		},
+		"renew":    func() error { return s.Renew(ctx, key, f, ownership.Renewal{Lease: lease}) },
+		"commit":   func() error { _, err := s.Commit(ctx, key, f, commitOf(target(3, "x"), "h")); return err },
+		"settle":   func() error { _, err := s.Settle(ctx, key, f); return err },
+		"restore":  func() error { _, err := s.Restore(ctx, key, f, nil); return err },
+		"finish":   func() error { return s.Finish(ctx, key, f, ownership.Ending{Phase: ownership.Abandoned}) },
+		"raise":    func() error { return s.Raise(ctx, key, f, "r") },
+		"clear":    func() error { _, err := s.Clear(ctx, key, f); return err },
+		"operator": func() error { _, err := s.RestoreOperator(ctx, key, f, newID(t)); return err },
+		"forget":   func() error { _, err := s.Forget(ctx, key); return err },
+	}
+	for name, call := range calls {
+		wantError(t, name, call(), ownership.ErrUnavailable)
 	}
 }
 

@@ -62,15 +62,25 @@ local function higher(a, b) return #a > #b or (#a == #b and a > b) end
 
 -- The conversation ----------------------------------------------------------
 
--- load reads every field at once; a missing one is the empty string. A key of
+-- peek reads every field at once; a missing one is the empty string. A key of
 -- another type fails here, before anything is written.
-local function load()
+local function peek()
   local values = redis.call('HMGET', CONVERSATION, unpack(FIELDS))
   local conv, changed = {}, {}
   for i, name in ipairs(FIELDS) do conv[name] = values[i] or '' end
   conv.named = conv.checkpoints .. '\n' .. conv.snap_checkpoints
   conv.changed = changed
   return conv
+end
+
+-- load is peek for operations that write. A master that was just demoted runs a
+-- script until its first write, and would answer "lost" from what it is about to
+-- throw away; that answer is final. So a write is asked for first: one that
+-- changes nothing, since the channel's name is never a key, and that a replica,
+-- or a server without memory, refuses.
+local function load()
+  redis.call('LPUSHX', EVENTS, '')
+  return peek()
 end
 
 -- put changes a field; the empty string removes it.

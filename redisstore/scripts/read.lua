@@ -19,7 +19,7 @@ local known = ARGV[3]
 local wrong = faulty()
 if wrong then return wrong end
 
-local conv = load()
+local conv = peek()
 local counter = redis.call('GET', GEN) or '0'
 
 local skip, handoffs = {}, {}
