@@ -235,7 +235,7 @@ func outcome(result string) string {
 // callLine is a call and what became of it in one line.
 func callLine(c sourceCall) string {
 	var b strings.Builder
-	b.WriteString(c.name)
+	b.WriteString(cutEnd(c.name, valueMax))
 	b.WriteByte('(')
 	b.WriteString(cutText(flatArguments(c.arguments), 2*valueMax))
 	b.WriteByte(')')

@@ -77,6 +77,9 @@ func TestMemoryBudget(t *testing.T) {
 	if a.status != http.StatusServiceUnavailable || a.header.Get("Retry-After") == "" || !bytes.Contains(a.body, []byte(`"overloaded"`)) {
 		t.Errorf("got %d %s", a.status, a.body)
 	}
+	if got := a.header.Get("Foldgate-Fold"); got != "none" {
+		t.Errorf("Foldgate-Fold: %s, want no reason: nothing is wrong with the request", got)
+	}
 }
 
 func TestCompressedBodies(t *testing.T) {
@@ -129,6 +132,9 @@ func TestDraining(t *testing.T) {
 	a := g.post(t, request(talk("x", 1)))
 	if a.status != http.StatusServiceUnavailable || a.header.Get("Retry-After") == "" || !bytes.Contains(a.body, []byte(`"draining"`)) {
 		t.Errorf("got %d %s", a.status, a.body)
+	}
+	if a.header.Get("Foldgate-Fold") != "none" || a.header.Get("Foldgate-Tokens") != "source=unknown" {
+		t.Errorf("got %v, want both fields on every chat response", a.header)
 	}
 }
 

@@ -83,6 +83,7 @@ type exchange struct {
 
 	covered int  // what the forwarded handoff stands for
 	ready   bool // the first forwarding has begun; report.Added is final
+	taken   bool // the upstream began an answer that is no error
 	report  Report
 	attempt attemptHeader
 	flight  *ownership.Flight // of a summary that is prepared beside this request
@@ -113,6 +114,11 @@ type plan struct {
 // serve is steps 2 to 8.
 func (x *exchange) serve() {
 	defer x.done()
+	x.readHeader()
+	if x.m.cfg.Mode == ModeOff {
+		x.passOn()
+		return
+	}
 	x.read()
 	if x.captured == nil {
 		return
@@ -126,12 +132,34 @@ func (x *exchange) serve() {
 	x.forward(p)
 }
 
-// read takes the body and what the headers say to us, and removes the latter.
+// readHeader takes what the header says to us.
+func (x *exchange) readHeader() {
+	x.id, _ = conversationID(x.r.Header)
+	x.bypassed = bypass(x.r.Header)
+	x.told = hasOwn(x.r.Header)
+}
+
+// passOn is all that a plain proxy does: the body is neither read nor bounded.
+func (x *exchange) passOn() {
+	reason := reasonMode
+	if x.bypassed {
+		reason = reasonCaller
+	}
+	p := x.asItCame(reason)
+	r := x.r
+	if x.told {
+		r = r.WithContext(r.Context()) // a shallow copy
+		r.Header = r.Header.Clone()
+		stripFoldgate(r.Header)
+	}
+	x.firstForwarding()
+	t := &trial{x: x, plan: p}
+	newHolder(x.w, holdOptions{Head: t.head}).serve(x.next, r)
+}
+
+// read takes the body.
 func (x *exchange) read() {
 	header := x.r.Header
-	x.id, _ = conversationID(header)
-	x.bypassed = bypass(header)
-	x.told = hasOwn(header)
 	x.scope = window.Scope{Tenant: x.m.tenancy.of(header), Upstream: x.m.cfg.Upstream.Host}
 	x.deadline = x.start.Add(x.patience(header))
 	x.r.Body = newPatientBody(x.w, x.r.Body)
@@ -164,6 +192,7 @@ func (x *exchange) refuseBody(err error) {
 	case codeTooLarge:
 		message = fmt.Sprintf("the request body is over this gateway's body_limit of %d bytes", x.m.cfg.BodyLimit)
 	case codeOverloaded:
+		x.report.Reason = "" // nothing is wrong with the request
 		message = "this gateway holds as many request bodies as its memory allows; try again"
 	default:
 		x.report.Reason = reasonNotChat
@@ -218,7 +247,7 @@ func (x *exchange) decide() (plan, error) {
 		p.hold = len(x.captured.Decoded) >= smallestWindow
 		return p, nil
 	}
-	x.budget = window.NewBudget(x.limits, x.m.cfg.Settings, x.named(), x.correction(), x.step(1))
+	x.budget = window.NewBudget(x.limits, x.m.cfg.Settings, x.named(), x.correction(), window.Step(x.correction()))
 	if !x.envelope.Opaque && float64(len(x.captured.Decoded))*x.budget.Correction <= float64(x.budget.Trigger) {
 		return x.asItCame(reasonUnder), nil // the length gate
 	}
@@ -247,8 +276,6 @@ func (x *exchange) look() string {
 	switch {
 	case x.bypassed:
 		return reasonCaller
-	case x.m.cfg.Mode == ModeOff:
-		return reasonMode
 	case x.captured.Opaque != "":
 		return x.captured.Opaque // reasonEncoding or reasonTooLarge
 	}
@@ -341,12 +368,6 @@ func (x *exchange) named() window.Tokens {
 
 func (x *exchange) correction() float64 {
 	return x.m.cfg.Book.Correction(x.scope.Upstream, x.envelope.Model)
-}
-
-// step is the correction step of a conversation: the checkpoint's while one is
-// used (kept at least), else the present correction's.
-func (x *exchange) step(kept float64) float64 {
-	return max(kept, window.Step(x.correction()))
 }
 
 func (x *exchange) corrected(reference window.Tokens) window.Tokens {

@@ -86,9 +86,6 @@ func (x *exchange) fold() (plan, error) {
 		}
 		return p, nil
 	}
-	if x.m.cfg.Mode != ModeFold {
-		return x.fallback(c, reasonMode)
-	}
 	return x.wait(c, covered, readErr)
 }
 
@@ -133,9 +130,12 @@ func (x *exchange) fallback(c *candidate, reason string) (plan, error) {
 	if !errors.As(err, &unfit) || x.refuses() {
 		return plan{}, err
 	}
+	if x.limits.Source == window.Default { // a guess, which refuses nobody
+		return x.send(folded, kindFallback, reason), nil
+	}
 	// The limit may be wrong: this one request asks the upstream.
 	p := x.original(reasonFits)
-	p.hold, p.checking = true, x.limits.Source != window.Default
+	p.hold, p.checking = true, true
 	return p, nil
 }
 

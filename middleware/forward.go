@@ -1,6 +1,7 @@
 package middleware
 
 import (
+	"bytes"
 	"net/http"
 	"time"
 
@@ -86,7 +87,7 @@ func (x *exchange) relearn(p plan, r refusal.Refusal) (plan, error) {
 	x.learn(r, sent)
 	x.limits = x.narrowed(r, sent)
 	x.report.Window, x.report.Source = x.limits.Total, x.limits.Source
-	x.budget = window.NewBudget(x.limits, x.m.cfg.Settings, x.named(), x.correction(), x.step(1))
+	x.budget = window.NewBudget(x.limits, x.m.cfg.Settings, x.named(), x.correction(), window.Step(x.correction()))
 	x.report.Before = x.corrected(x.counted)
 	if x.key == "" {
 		x.key = x.identify()
@@ -140,7 +141,7 @@ func (x *exchange) afterStructure(p plan, first *answer) {
 	} else {
 		again, err = x.fallback(nil, reasonRoutes)
 	}
-	if err != nil || x.ctx().Err() != nil {
+	if err != nil || x.ctx().Err() != nil || bytes.Equal(again.body, p.body) {
 		x.replay(p, first)
 		return
 	}
@@ -148,7 +149,7 @@ func (x *exchange) afterStructure(p plan, first *answer) {
 		x.replay(p, first)
 		return
 	}
-	if x.report.Status < http.StatusMultipleChoices {
+	if x.taken {
 		x.blame(p.checkpoint)
 	}
 }
@@ -224,6 +225,7 @@ type trial struct {
 	retry   retryOn
 	tap     *usageTap
 	refusal refusal.Refusal
+	proof   proof
 }
 
 // inspect judges what is held: a stream by its data events so far, an error when
@@ -265,7 +267,14 @@ func (t *trial) head(status int, h http.Header) {
 	if t.plan.sent > 0 && !x.envelope.Opaque {
 		t.tap = newUsageTap(h)
 	}
-	x.accepted(t.plan)
+	x.forwarded(t.plan)
+	t.proof.begin(h)
 }
 
-func (t *trial) observe(b []byte, _ bool) { t.tap.Write(b) }
+// observe sees what the caller has been sent.
+func (t *trial) observe(b []byte, _ bool) {
+	t.tap.Write(b)
+	if t.proof.write(b) {
+		t.x.accepted(t.plan)
+	}
+}

@@ -80,6 +80,7 @@ func (m *Middleware) Handler(next http.Handler) http.Handler {
 		if m.draining.Load() {
 			if isChat(r.Method, r.URL) {
 				w.Header()[headerFold] = []string{foldHeader{Kind: kindNone}.String()}
+				w.Header()[headerTokens] = []string{tokensHeader{Before: -1, After: -1}.String()}
 			}
 			writeError(w, r, codeDraining, "this replica is draining; ask another one", "")
 			return

@@ -9,12 +9,17 @@ import (
 	"github.com/foldgate/foldgate/ownership"
 )
 
-// accepted notes that the upstream took a request: the checkpoint that it used
-// is proven. Settling goes on beside the streaming and never delays it.
-func (x *exchange) accepted(p plan) {
+// forwarded notes that the conversation left folded.
+func (x *exchange) forwarded(p plan) {
 	if p.covered > 0 {
 		x.m.held.markForwarded(x.key)
 	}
+}
+
+// accepted notes that the upstream took a request: the checkpoint that it used
+// is proven. Settling goes on beside the streaming and never delays it.
+func (x *exchange) accepted(p plan) {
+	x.taken = true
 	cp := p.checkpoint
 	if cp.Fence.Unfenced() || cp.Settled {
 		return

@@ -53,8 +53,18 @@ func (x *exchange) job(c *candidate, covered int) ownership.Job {
 		Matches:      matcher(x.view),
 		Routes:       routes,
 		Work:         s.write,
-		TraceParent:  x.r.Header.Get("Traceparent"),
+		TraceParent:  traceParent(x.r.Header),
 	}
+}
+
+// traceParent is the caller's trace context, if it can be one: a store refuses a
+// claim with an endless one, and an attempt must not fail for its trace.
+func traceParent(h http.Header) string {
+	const longest = 128 // bytes; version 00 has 55, later ones may have more
+	if v := h.Get("Traceparent"); len(v) <= longest {
+		return v
+	}
+	return ""
 }
 
 // matcher compares targets against chain digests computed beforehand: the

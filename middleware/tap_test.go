@@ -13,9 +13,6 @@ func TestUsageTap(t *testing.T) {
 	object := http.Header{"Content-Type": {"application/json"}}
 	const usage = `"usage":{"prompt_tokens":12,"completion_tokens":3,"total_tokens":15}`
 	want := refusal.Usage{PromptTokens: 12, CompletionTokens: 3}
-	if got, ok := refusal.ReadUsage([]byte("{" + usage + "}")); !ok || got != want {
-		t.Skip("package refusal does not read usage yet")
-	}
 	long := strings.Repeat("x", 3*tapWindow)
 	tests := []struct {
 		name   string

@@ -1,0 +1,51 @@
+package middleware
+
+import (
+	"net/http"
+
+	"github.com/foldgate/foldgate/compression/refusal"
+	"github.com/foldgate/foldgate/compression/sse"
+)
+
+// proof looks for what shows that an upstream took a request: the first bytes of
+// an answer with status 2xx that are no error object. A head alone shows nothing,
+// since some send it before they have read the request. The zero proof finds
+// nothing until begin. For one goroutine at a time.
+type proof struct {
+	looking bool
+	parser  *sse.Parser // of a stream
+	found   bool
+}
+
+// begin starts to look at an answer with status 2xx and the fields h.
+func (p *proof) begin(h http.Header) {
+	p.looking = true
+	if isEventStream(h) && contentEncoding(h) == "" {
+		p.parser = sse.NewParser(holdCap)
+	}
+}
+
+// write sees the next piece of the body, and answers true once: when it proves it.
+func (p *proof) write(b []byte) bool {
+	switch {
+	case !p.looking || len(b) == 0:
+		return false
+	case p.parser == nil: // an error object comes in one piece
+		_, isError := refusal.ErrorObject(b)
+		p.found = !isError
+		p.looking = false
+	default:
+		p.parser.Write(b, p.event)
+	}
+	return p.found
+}
+
+// event judges the first event that is no comment.
+func (p *proof) event(e sse.Event) {
+	if e.Comment || !p.looking {
+		return
+	}
+	_, isError := refusal.ErrorObject(e.Data)
+	p.found = !isError && e.Name != "error"
+	p.looking = false
+}
