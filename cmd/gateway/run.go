@@ -15,8 +15,6 @@ import (
 	"runtime/debug"
 	"strings"
 
-	"github.com/redis/go-redis/v9"
-
 	"github.com/foldgate/foldgate/cmd/gateway/internal/config"
 	"github.com/foldgate/foldgate/cmd/gateway/internal/telemetry"
 	"github.com/foldgate/foldgate/compression/window"
@@ -106,7 +104,7 @@ func (g *gateway) openStore(ctx context.Context) error {
 		g.storeState = func() string { return "in process" }
 		return nil
 	}
-	redis.SetLogger(redisLog{g.logger})
+	redisstore.SetClientLogger(g.logger)
 	store, err := redisstore.Open(ctx, redisstore.Config{
 		URL: string(g.config.RedisURL), Retention: g.config.Retention, Logger: g.logger,
 	})
@@ -115,14 +113,6 @@ func (g *gateway) openStore(ctx context.Context) error {
 	}
 	g.store, g.closeStore, g.storeState = store, store.Close, func() string { return storeWord(store.BreakerState()) }
 	return g.telemetry.WatchBreaker(func() telemetry.BreakerState { return breakerState(store.BreakerState()) })
-}
-
-// redisLog takes what the Redis client says on its own. The client has one log
-// for the whole process; what matters of it the store tells by itself.
-type redisLog struct{ *slog.Logger }
-
-func (l redisLog) Printf(ctx context.Context, format string, v ...any) {
-	l.DebugContext(ctx, "redis client", "text", fmt.Sprintf(format, v...))
 }
 
 // compress makes what decides about chat requests.

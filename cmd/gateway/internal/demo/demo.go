@@ -38,7 +38,7 @@ type story struct {
 	turns    int
 	saved    int    // tokens, over all turns
 	dead     int    // turns that would have ended in a 400 without the gateway
-	release  func() // ends the silence of the first route; nil before it fell silent
+	release  func() // ends the silence of the first route; nil before it was asked for
 	told     map[ownership.Fence]bool
 	// late is the attempt that was superseded on purpose, and its conversation.
 	late ownership.Fence
@@ -168,8 +168,8 @@ func (s *story) pause(ctx context.Context, key ownership.Key) error {
 	}
 }
 
-// stallOnce makes the first route fall silent at the second summary, and lets it
-// answer after all once that attempt has been superseded.
+// stallOnce makes the first route fall silent at the second summary, and ends the
+// silence once that attempt has been superseded.
 func (s *story) stallOnce() {
 	switch {
 	case s.release == nil && len(s.told) > 0:
@@ -209,9 +209,9 @@ func (s *story) conclude(ctx context.Context) error {
 	return nil
 }
 
-// lateAttempt does what a worker does that comes back after its attempt was
-// superseded: it commits and restores with the fence that it holds. Neither may
-// change anything.
+// lateAttempt writes as a worker would that comes back after its attempt was
+// superseded: it commits and restores with that attempt's fence. Neither may
+// change anything. (The stalled worker itself brings nothing: its call was cut.)
 func (s *story) lateAttempt(ctx context.Context) error {
 	if s.late == (ownership.Fence{}) {
 		return errors.New("no attempt was superseded")
@@ -231,7 +231,7 @@ func (s *story) lateAttempt(ctx context.Context) error {
 	if !errors.Is(commitErr, ownership.ErrSuperseded) || !errors.Is(restoreErr, ownership.ErrSuperseded) || !sameView(before, after) {
 		return fmt.Errorf("the superseded attempt was not stopped: commit %w, restore %w", commitErr, restoreErr)
 	}
-	s.printf("\nThe attempt of generation %d comes back late and writes with its old fence (the conversation is at generation %d):\n", s.late.Generation, after.Generation)
+	s.printf("\nSomebody who still holds the fence of generation %d writes with it, as a worker would that was paused and comes back\nlate (the conversation is at generation %d):\n", s.late.Generation, after.Generation)
 	s.printf("  commit:  %v\n  restore: %v\n  the conversation before and after is the same, byte for byte.\n", commitErr, restoreErr)
 	return nil
 }

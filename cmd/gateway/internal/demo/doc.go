@@ -6,6 +6,7 @@
 // the store: the gateways are the ones that `gateway serve` runs, they share
 // one in-process store as replicas share a Redis, and the model server refuses
 // an oversized request just as a real one does. One summary call is stalled on
-// purpose, so that the next route takes over under a newer generation; its late
-// answer is then shown to change nothing.
+// purpose, so that the next route takes over under a newer generation. At the
+// end the demo itself writes to the store with the superseded fence, as a worker
+// would that comes back late, and compares the conversation before and after.
 package demo

@@ -150,8 +150,7 @@ func (s *modelServer) stallNext() (release func()) {
 	return sync.OnceFunc(func() { close(ch) })
 }
 
-// waitWhileStalled ignores that its caller hangs up, as a stuck model does: the
-// late answer is the point of the demonstration.
+// waitWhileStalled ignores that its caller hangs up, as a stuck model does.
 func (s *modelServer) waitWhileStalled(*http.Request) {
 	s.mu.Lock()
 	ch := s.stall

@@ -6,7 +6,6 @@ import (
 	"net"
 	"net/http"
 	"net/url"
-	"sync/atomic"
 	"time"
 
 	"github.com/foldgate/foldgate/compression/window"
@@ -21,7 +20,6 @@ type replica struct {
 	coordinator *ownership.Coordinator
 	handler     *middleware.Middleware
 	served      *server
-	refusals    atomic.Int64 // writes that a fence refused
 }
 
 // The demo's time-outs: short, so that it ends soon.
@@ -38,7 +36,7 @@ func newReplica(name string, upstream *url.URL, store ownership.Store) (*replica
 	}
 	r := &replica{name: name}
 	r.coordinator, err = ownership.NewCoordinator(ownership.Config{
-		Store: store, Replica: name, Lease: lease, Idle: ceiling, Ceiling: ceiling, Observer: (*refusalCounter)(r),
+		Store: store, Replica: name, Lease: lease, Idle: ceiling, Ceiling: ceiling,
 	})
 	if err != nil {
 		return nil, err
@@ -57,18 +55,6 @@ func newReplica(name string, upstream *url.URL, store ownership.Store) (*replica
 	r.served, err = serve(r.handler.Handler(middleware.NewProxy(middleware.ProxyConfig{Upstream: upstream})))
 	return r, err
 }
-
-// refusalCounter is a replica as the coordinator's observer.
-type refusalCounter replica
-
-func (*refusalCounter) AttemptStarted(ownership.Attempt) {}
-
-func (*refusalCounter) AttemptEnded(ownership.Attempt, ownership.Phase, bool, time.Duration, error) {
-}
-
-func (c *refusalCounter) Refused(string, error) { c.refusals.Add(1) }
-
-func (*refusalCounter) StoreError(string, error) {}
 
 func (r *replica) close(ctx context.Context) error {
 	err := r.served.close(ctx)
