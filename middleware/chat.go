@@ -161,7 +161,6 @@ func (x *exchange) passOn() {
 func (x *exchange) read() {
 	header := x.r.Header
 	x.scope = window.Scope{Tenant: x.m.tenancy.of(header), Upstream: x.m.cfg.Upstream.Host}
-	x.deadline = x.start.Add(x.patience(header))
 	x.r.Body = newPatientBody(x.w, x.r.Body)
 	c, err := readBody(x.r, x.m.cfg.BodyLimit, x.m.budget)
 	if err != nil {
@@ -169,19 +168,23 @@ func (x *exchange) read() {
 		return
 	}
 	x.captured = c
+	x.deadline = x.patience(header)
 	x.report.BodyBytes = len(c.Raw)
 }
 
-// patience is how long this caller may be kept waiting: the configured wait,
-// or what its own time-out leaves, less a margin to answer in.
-func (x *exchange) patience(h http.Header) time.Duration {
-	wait := x.m.cfg.Wait
+// patience is until when this caller may be kept waiting, now that its body is
+// here: the configured wait, or what its own time-out, which runs since it sent
+// the request, leaves, less a margin to answer in.
+func (x *exchange) patience(h http.Header) time.Time {
+	until := time.Now().Add(x.m.cfg.Wait)
 	own := callerTimeout(h)
 	if own == 0 {
-		return wait
+		return until
 	}
-	margin := min(own/5, 5*time.Second)
-	return min(wait, own-margin)
+	if theirs := x.start.Add(own - min(own/5, 5*time.Second)); theirs.Before(until) {
+		return theirs
+	}
+	return until
 }
 
 // refuseBody answers a request whose body could not be had.

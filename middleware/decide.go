@@ -68,6 +68,9 @@ func (x *exchange) send(f compression.Folded, kind, reason string) plan {
 // fold is steps 4 to 7 for a request over the trigger.
 func (x *exchange) fold() (plan, error) {
 	held, readErr := x.readStore()
+	if err := x.ctx().Err(); err != nil {
+		return plan{}, err // the caller left: nothing is begun for it
+	}
 	c := x.candidate(held)
 	if c.whole() && c.folded.Tokens <= x.budget.Trigger {
 		return x.use(c, kindReused, ""), nil
@@ -169,7 +172,9 @@ func (x *exchange) readStore() (heldConversation, error) {
 	defer cancel()
 	v, err := x.m.cfg.Store.Read(ctx, x.key, held.known())
 	if err != nil {
-		x.m.cfg.Observer.StoreError("read", err)
+		if x.ctx().Err() == nil {
+			x.m.cfg.Observer.StoreError("read", err)
+		}
 		return held, err
 	}
 	return x.m.held.replace(x.key, v.State.Checkpoints), nil

@@ -139,7 +139,7 @@ func (x *exchange) afterStructure(p plan, first *answer) {
 	if x.report.Before <= x.budget.Usable {
 		again = x.original(reasonFits)
 	} else {
-		again, err = x.fallback(nil, reasonRoutes)
+		again, err = x.fallback(nil, "") // no reason of the list is this one; "retried" tells
 	}
 	if err != nil || x.ctx().Err() != nil || bytes.Equal(again.body, p.body) {
 		x.replay(p, first)

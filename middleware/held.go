@@ -2,8 +2,9 @@ package middleware
 
 import (
 	"slices"
+	"sync"
 
-	lru "github.com/hashicorp/golang-lru/v2"
+	"github.com/hashicorp/golang-lru/v2/simplelru"
 
 	"github.com/foldgate/foldgate/compression"
 	"github.com/foldgate/foldgate/compression/chat"
@@ -12,13 +13,18 @@ import (
 
 // heldCheckpoints are the checkpoints that this replica knows, with their
 // handoffs: so that a conversation forwarded folded stays folded without a
-// store call, and so that a read does not bring the same bytes again.
+// store call, and so that a read does not bring the same bytes again. Bounded in
+// conversations and in bytes, least recently used first; safe for concurrent
+// use.
 //
 // They are what the store said once, never a source of their own: a checkpoint
 // is used only where its digest is the request's own chain, and the store's
 // list replaces them at every read.
 type heldCheckpoints struct {
-	byKey *lru.Cache[ownership.Key, heldConversation]
+	mu       sync.Mutex
+	byKey    *simplelru.LRU[ownership.Key, heldConversation]
+	bytes    int
+	maxBytes int
 }
 
 // heldConversation is a value: readers never see it change.
@@ -28,17 +34,21 @@ type heldConversation struct {
 	checkpoints []ownership.Checkpoint // newest first, all with handoff bytes
 }
 
-func newHeldCheckpoints(entries int) (*heldCheckpoints, error) {
-	c, err := lru.New[ownership.Key, heldConversation](entries)
-	if err != nil {
-		return nil, err
-	}
-	return &heldCheckpoints{byKey: c}, nil
+func newHeldCheckpoints(entries, maxBytes int) (*heldCheckpoints, error) {
+	h := &heldCheckpoints{maxBytes: maxBytes}
+	var err error
+	h.byKey, err = simplelru.NewLRU(entries, func(_ ownership.Key, c heldConversation) { h.bytes -= c.size() })
+	return h, err
 }
 
-func (h *heldCheckpoints) get(key ownership.Key) (heldConversation, bool) { return h.byKey.Get(key) }
-
-func (h *heldCheckpoints) drop(key ownership.Key) { h.byKey.Remove(key) }
+// size is the number of bytes of the handoffs.
+func (c heldConversation) size() int {
+	n := 0
+	for _, cp := range c.checkpoints {
+		n += len(cp.Handoff)
+	}
+	return n
+}
 
 // known names the fences whose handoffs need not come again.
 func (c heldConversation) known() []ownership.Fence {
@@ -49,9 +59,33 @@ func (c heldConversation) known() []ownership.Fence {
 	return fences
 }
 
+func (h *heldCheckpoints) get(key ownership.Key) (heldConversation, bool) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.byKey.Get(key)
+}
+
+func (h *heldCheckpoints) drop(key ownership.Key) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.byKey.Remove(key)
+}
+
+// put needs the lock. A conversation whose handoffs alone are over the bound is
+// not kept.
+func (h *heldCheckpoints) put(key ownership.Key, c heldConversation) {
+	h.byKey.Remove(key)
+	h.byKey.Add(key, c)
+	for h.bytes += c.size(); h.bytes > h.maxBytes; {
+		h.byKey.RemoveOldest()
+	}
+}
+
 // replace takes what a read found, completing the handoffs that were known. A
 // checkpoint whose bytes are nowhere is left out.
 func (h *heldCheckpoints) replace(key ownership.Key, found []ownership.Checkpoint) heldConversation {
+	h.mu.Lock()
+	defer h.mu.Unlock()
 	old, _ := h.byKey.Get(key)
 	next := heldConversation{forwarded: old.forwarded}
 	for _, cp := range found {
@@ -68,12 +102,14 @@ func (h *heldCheckpoints) replace(key ownership.Key, found []ownership.Checkpoin
 		h.byKey.Remove(key)
 		return heldConversation{}
 	}
-	h.byKey.Add(key, next)
+	h.put(key, next)
 	return next
 }
 
 // add puts a fresh commit in front.
 func (h *heldCheckpoints) add(key ownership.Key, cp ownership.Checkpoint) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
 	old, _ := h.byKey.Get(key)
 	next := heldConversation{forwarded: old.forwarded, checkpoints: []ownership.Checkpoint{cp}}
 	for _, o := range old.checkpoints {
@@ -81,24 +117,23 @@ func (h *heldCheckpoints) add(key ownership.Key, cp ownership.Checkpoint) {
 			next.checkpoints = append(next.checkpoints, o)
 		}
 	}
-	h.byKey.Add(key, next)
+	h.put(key, next)
 }
 
 // update changes one conversation's entry, if there is one.
 func (h *heldCheckpoints) update(key ownership.Key, change func(*heldConversation)) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
 	old, ok := h.byKey.Get(key)
 	if !ok {
 		return
 	}
 	next := heldConversation{forwarded: old.forwarded, checkpoints: slices.Clone(old.checkpoints)}
 	change(&next)
-	h.byKey.Add(key, next)
+	h.put(key, next)
 }
 
 func (h *heldCheckpoints) markForwarded(key ownership.Key) {
-	if old, ok := h.byKey.Get(key); !ok || old.forwarded {
-		return
-	}
 	h.update(key, func(c *heldConversation) { c.forwarded = true })
 }
 

@@ -19,10 +19,11 @@ import (
 )
 
 // How much this replica remembers. Entries are small but for the handoffs in
-// held, which are bounded by 0.15 of a window each.
+// held, which have a bound of their own.
 const (
 	memoEntries    = 1 << 17
 	heldEntries    = 4096
+	heldBytes      = 128 << 20
 	recentEntries  = 1024
 	refusedEntries = 4096
 )
@@ -57,7 +58,7 @@ func New(c Config) (*Middleware, error) {
 	if err != nil {
 		return nil, err
 	}
-	held, err := newHeldCheckpoints(heldEntries)
+	held, err := newHeldCheckpoints(heldEntries, heldBytes)
 	if err != nil {
 		return nil, err
 	}
