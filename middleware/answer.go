@@ -39,9 +39,6 @@ func (x *exchange) fields() map[string]string {
 
 // done is called once, however the request ended.
 func (x *exchange) done() {
-	if x.alive != nil {
-		x.alive.Stop() // whatever ended the request: the server takes its writer back
-	}
 	x.firstForwarding()
 	x.report.Total = time.Since(x.start)
 	x.report.Joined = x.attempt.Joined

@@ -82,6 +82,27 @@ func TestMemoryBudget(t *testing.T) {
 	}
 }
 
+// What is made of a body counts as much as its bytes: many tiny messages take
+// fifty times their length.
+func TestManyTinyMessagesCountAsMemory(t *testing.T) {
+	body := []byte(`{"model":"gpt-test","messages":[` + strings.Repeat(`{"role":"a"},`, 9999) + `{"role":"user","content":"hi"}]}`)
+	for name, tc := range map[string]struct {
+		memory int64
+		reason string
+	}{
+		"room for the body only": {int64(len(body)) * 2, "too-large"},
+		"room for all":           {int64(len(body)) * 100, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := newGateway(t, options{config: func(c *middleware.Config) { c.Memory = tc.memory }})
+			a := g.post(t, body)
+			if a.status != 200 || (a.reason() == "too-large") != (tc.reason == "too-large") {
+				t.Errorf("got %d %s", a.status, a.header.Get("Foldgate-Fold"))
+			}
+		})
+	}
+}
+
 func TestCompressedBodies(t *testing.T) {
 	raw, _ := json.Marshal(request(talk("z", 24)))
 	pack := func(b []byte) []byte {

@@ -37,16 +37,20 @@ type captured struct {
 	// Such a request is passed on untouched. Empty: there is one.
 	Opaque string
 
-	release func()
+	lease *bodyLease
 }
 
 // Release returns the bytes to the budget. It may be called more than once. The
 // slices stay valid.
 func (c *captured) Release() {
-	if c != nil && c.release != nil {
-		c.release()
+	if c != nil && c.lease != nil {
+		c.lease.release()
 	}
 }
+
+// Charge holds n bytes more of the budget until Release: what was made of the
+// body and lives as long. errOverloaded where they are not to be had.
+func (c *captured) Charge(n int64) error { return c.lease.grow(n) }
 
 // readBody reads the body of r once, whole, within limit and budget. After it
 // the trailers of the request are in r.Trailer. Errors: errTooLarge,
@@ -61,7 +65,7 @@ func readBody(r *http.Request, limit int64, budget *bodyBudget) (*captured, erro
 		l.release()
 		return nil, err
 	}
-	c := &captured{Raw: raw, Decoded: raw, Encoding: contentEncoding(r.Header), release: l.release}
+	c := &captured{Raw: raw, Decoded: raw, Encoding: contentEncoding(r.Header), lease: l}
 	if c.Encoding != "" {
 		c.Decoded, c.Opaque = decodeBody(c.Encoding, raw, limit, l)
 	}

@@ -309,8 +309,25 @@ func (x *exchange) scan() string {
 	if err != nil {
 		return unreadable(err)
 	}
+	if err := x.captured.Charge(int64(elements(req)) * elementBytes); err != nil {
+		return reasonTooLarge
+	}
 	x.view = x.m.memo.View(req)
 	return ""
+}
+
+// elementBytes is about what one message, part or call costs in memory beside
+// its bytes: spans, names, digests, counts, and what growing them left behind.
+// Measured on a body of the smallest messages there are.
+const elementBytes = 640
+
+// elements counts what Parse made.
+func elements(r *chat.Request) int {
+	n := len(r.Messages)
+	for i := range r.Messages {
+		n += len(r.Messages[i].Parts) + len(r.Messages[i].Calls)
+	}
+	return n
 }
 
 // measure estimates and counts, and goes on to fold what is over the trigger.
@@ -370,7 +387,7 @@ func (x *exchange) named() window.Tokens {
 }
 
 func (x *exchange) correction() float64 {
-	return x.m.cfg.Book.Correction(x.scope.Upstream, x.envelope.Model)
+	return x.m.cfg.Book.Correction(x.scope, x.envelope.Model)
 }
 
 func (x *exchange) corrected(reference window.Tokens) window.Tokens {

@@ -85,12 +85,19 @@ func (x *exchange) relearn(p plan, r refusal.Refusal) (plan, error) {
 	}
 	x.output = r.Output
 	x.learn(r, sent)
-	x.limits = x.narrowed(r, sent)
-	x.report.Window, x.report.Source = x.limits.Total, x.limits.Source
-	x.budget = window.NewBudget(x.limits, x.m.cfg.Settings, x.named(), x.correction(), window.Step(x.correction()))
+	limits, guessed := x.narrowed(r, sent)
+	if !guessed {
+		x.limits = limits
+		x.report.Window, x.report.Source = limits.Total, limits.Source
+	}
+	x.budget = window.NewBudget(limits, x.m.cfg.Settings, x.named(), x.correction(), window.Step(x.correction()))
 	x.report.Before = x.corrected(x.counted)
 	if x.key == "" {
 		x.key = x.identify()
+	}
+	if guessed {
+		// Good for this answer, and no ground to cut a conversation for good.
+		return x.fallback(nil, reasonUnknownWindow)
 	}
 	return x.fold()
 }
@@ -100,7 +107,7 @@ func (x *exchange) relearn(p plan, r refusal.Refusal) (plan, error) {
 func (x *exchange) learn(r refusal.Refusal, sent window.Tokens) {
 	book, model, now := x.m.cfg.Book, x.envelope.Model, time.Now()
 	if r.Actual > 0 && !r.LowerBound && !x.envelope.Opaque {
-		book.Observe(x.scope.Upstream, model, window.Observation{Counted: sent, Reported: window.Tokens(r.Actual), At: now})
+		book.Observe(x.scope, model, window.Observation{Counted: sent, Reported: window.Tokens(r.Actual), At: now})
 	}
 	if r.Limit > 0 {
 		book.Learn(x.scope, model, learnedLimits(r), now)
@@ -117,17 +124,17 @@ func learnedLimits(r refusal.Refusal) window.Limits {
 
 // narrowed is the window to fold for now. Where what is known of it says that
 // the request fits, the upstream knows better: then a quarter less than what was
-// sent is assumed, for this request only.
-func (x *exchange) narrowed(r refusal.Refusal, sent window.Tokens) window.Limits {
-	limits := x.m.cfg.Book.Lookup(x.scope, x.envelope.Model, time.Now())
+// sent is guessed, for this request only.
+func (x *exchange) narrowed(r refusal.Refusal, sent window.Tokens) (limits window.Limits, guessed bool) {
+	limits = x.m.cfg.Book.Lookup(x.scope, x.envelope.Model, time.Now())
 	if r.Limit > 0 && (limits.Total == 0 || window.Tokens(r.Limit) < limits.Total) {
 		limits = learnedLimits(r)
 	}
 	tooMuch := window.Tokens(float64(sent) * x.correction())
 	if limits.Total == 0 || limits.Total > tooMuch {
-		limits = window.Limits{Total: tooMuch * 3 / 4, Source: window.Learned}
+		return window.Limits{Total: tooMuch * 3 / 4}, true
 	}
-	return limits
+	return limits, false
 }
 
 // afterStructure retries a folded request that the upstream found malformed:
@@ -186,7 +193,6 @@ func (x *exchange) writer() (w http.ResponseWriter, finish func()) {
 	if x.alive == nil {
 		return x.w, func() {}
 	}
-	x.alive.Stop()
 	a := x.alive.Answer()
 	return a, a.Finish
 }

@@ -201,6 +201,8 @@ type answer struct {
 	header http.Header
 	body   []byte
 	err    error
+
+	trailer http.Header
 }
 
 func (a answer) fold() string {
@@ -261,7 +263,7 @@ func (g *gateway) try(ctx context.Context, body any, header ...string) answer {
 	}
 	defer res.Body.Close()
 	got, err := io.ReadAll(res.Body)
-	return answer{status: res.StatusCode, header: res.Header, body: got, err: err}
+	return answer{status: res.StatusCode, header: res.Header, body: got, err: err, trailer: res.Trailer}
 }
 
 // countingStore counts calls and can be made to fail.

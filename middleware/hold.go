@@ -88,6 +88,7 @@ type holder struct {
 	cut      bool               // the discarded answer is not all there
 	flushed  bool               // nothing is waiting in the server's buffer
 	finished bool
+	informed bool // a 1xx went out
 }
 
 // holdState is where the response stands.
@@ -218,6 +219,7 @@ func (h *holder) inform(status int) {
 		h.w.WriteHeader(status)
 		return
 	}
+	h.informed = true
 	before := h.w.Header().Clone()
 	replaceHeader(h.w.Header(), h.pending)
 	h.w.WriteHeader(status)
@@ -226,6 +228,9 @@ func (h *holder) inform(status int) {
 
 // hold begins to hold, if there is anything to wait for.
 func (h *holder) hold() {
+	if _, named := h.pending["Content-Type"]; h.informed && !named {
+		h.pending["Content-Type"] = nil // a proxy's mark that none is to be guessed, lost with a 1xx
+	}
 	h.head = h.pending.Clone() // what comes into the header from here on are trailers
 	h.coded = contentEncoding(h.head) != ""
 	h.length = len(h.head["Content-Length"]) > 0

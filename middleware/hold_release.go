@@ -148,7 +148,12 @@ func dropOwnTrailers(h http.Header) {
 // passTrailers copies what the handler set after the head: the announced fields
 // and those marked with http.TrailerPrefix.
 func (h *holder) passTrailers() {
-	if h.pending == nil {
+	if h.pending == nil { // they are in w's header already
+		for name := range h.w.Header() {
+			if after, ok := strings.CutPrefix(name, http.TrailerPrefix); ok && isOwn(after) {
+				delete(h.w.Header(), name)
+			}
+		}
 		return
 	}
 	dst := h.w.Header()

@@ -4,8 +4,6 @@ import (
 	"bytes"
 	"net/http"
 	"strings"
-	"sync"
-	"time"
 
 	"github.com/go-json-experiment/json/jsontext"
 
@@ -19,26 +17,19 @@ const keepaliveFrame = ": foldgate\n\n"
 var ownFields = [...]string{headerFold, headerTokens, headerAttempt, headerKey}
 
 // keepalive is a stream whose head went out before there was an answer: its
-// status is 200, whatever comes, and later trouble travels in the stream.
+// status is 200, whatever comes, and later trouble travels in the stream. It has
+// no goroutine of its own, so that no frame can come after the handler's end.
 //
-//	k := startKeepalive(w, head, every)
-//	… wait …
-//	k.Stop()
+//	k := startKeepalive(w, head)
+//	… wait, and Beat now and then …
 //	a := k.Answer()   // a ResponseWriter for the next handler, or for a holder
 //	next.ServeHTTP(a, r)
 //	a.Finish()
-type keepalive struct {
-	w    http.ResponseWriter
-	stop chan struct{}
-	once sync.Once
-	done chan struct{}
-}
+type keepalive struct{ w http.ResponseWriter }
 
 // startKeepalive sends the head (200, an event stream; head adds fields of its
-// own) with a first comment frame, and another one whenever every has passed,
-// until Stop. Fields set by an earlier layer stay. Nobody else may write to w
-// until Stop has returned. every <= 0: one frame only.
-func startKeepalive(w http.ResponseWriter, head func(http.Header), every time.Duration) *keepalive {
+// own) with a first comment frame. Fields set by an earlier layer stay.
+func startKeepalive(w http.ResponseWriter, head func(http.Header)) *keepalive {
 	h := w.Header()
 	h.Del("Content-Length")
 	h.Set("Content-Type", "text/event-stream")
@@ -51,50 +42,23 @@ func startKeepalive(w http.ResponseWriter, head func(http.Header), every time.Du
 		h.Add("Trailer", name)
 	}
 	w.WriteHeader(http.StatusOK)
-	k := &keepalive{w: w, stop: make(chan struct{}), done: make(chan struct{})}
-	if !k.beat() || every <= 0 {
-		close(k.done)
-		return k
-	}
-	go k.run(every)
+	k := &keepalive{w: w}
+	k.Beat()
 	return k
 }
 
-func (k *keepalive) run(every time.Duration) {
-	defer close(k.done)
-	ticker := time.NewTicker(every)
-	defer ticker.Stop()
-	for {
-		select {
-		case <-k.stop:
-			return
-		case <-ticker.C:
-			if !k.beat() {
-				return // the client is gone; the request's context says so too
-			}
-		}
-	}
-}
-
-// beat sends one comment frame.
-func (k *keepalive) beat() bool {
+// Beat sends one comment frame. A client that is gone shows in the request's
+// context.
+func (k *keepalive) Beat() {
 	if _, err := k.w.Write([]byte(keepaliveFrame)); err != nil {
-		return false
+		return
 	}
-	return http.NewResponseController(k.w).Flush() == nil
-}
-
-// Stop ends the comment frames and waits until none is being written. It may be
-// called more than once.
-func (k *keepalive) Stop() {
-	k.once.Do(func() { close(k.stop) })
-	<-k.done
+	_ = http.NewResponseController(k.w).Flush()
 }
 
 // Fail ends the stream with an error in it. Fields of ours in late are sent
-// first. It stops the frames itself.
+// first.
 func (k *keepalive) Fail(late http.Header, code errorCode, message, param string) {
-	k.Stop()
 	k.announce(late)
 	writeInStreamError(k.w, code, message, param)
 }
@@ -117,8 +81,7 @@ func (k *keepalive) announce(late http.Header) {
 	}
 }
 
-// Answer gives the ResponseWriter for what comes after the frames. Stop comes
-// first.
+// Answer gives the ResponseWriter for what comes after the frames.
 func (k *keepalive) Answer() *lateAnswer {
 	return &lateAnswer{k: k, header: make(http.Header)}
 }

@@ -6,10 +6,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
-	"sync"
 	"testing"
-	"testing/synctest"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 )
@@ -17,59 +14,22 @@ import (
 func pendingHead(h http.Header) { h.Set(headerFold, "pending") }
 
 func TestKeepaliveFrames(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := &lockedRecorder{ResponseRecorder: httptest.NewRecorder()}
-		w.Header().Set("X-Outer", "stays")
-		k := startKeepalive(w, pendingHead, 10*time.Second)
-		synctest.Wait()
-		if got := w.text(); got != keepaliveFrame {
-			t.Errorf("at the start: got %q", got)
-		}
-		time.Sleep(35 * time.Second)
-		k.Stop()
-		k.Stop()
-		time.Sleep(time.Minute)
-		if want := strings.Repeat(keepaliveFrame, 4); w.text() != want || w.Code != 200 || !w.Flushed {
-			t.Errorf("got %d %q, flushed %v; want 200 %q", w.Code, w.Body, w.Flushed, want)
-		}
-		want := http.Header{
-			"Content-Type": {"text/event-stream"}, "Cache-Control": {"no-cache"}, "X-Accel-Buffering": {"no"},
-			"X-Outer": {"stays"}, "Foldgate-Fold": {"pending"},
-			"Trailer": {"Foldgate-Fold", "Foldgate-Tokens", "Foldgate-Attempt", "Foldgate-Key"},
-		}
-		if diff := cmp.Diff(want, w.Result().Header); diff != "" {
-			t.Errorf("head (-want +got):\n%s", diff)
-		}
-	})
-}
-
-// lockedRecorder may be looked at while frames are being written.
-type lockedRecorder struct {
-	*httptest.ResponseRecorder
-	mu sync.Mutex
-}
-
-func (w *lockedRecorder) Write(b []byte) (int, error) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return w.ResponseRecorder.Write(b)
-}
-
-func (w *lockedRecorder) text() string {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return w.Body.String()
-}
-
-// brokenWriter is a client that went away.
-type brokenWriter struct{ http.ResponseWriter }
-
-func (brokenWriter) Write([]byte) (int, error) { return 0, io.ErrClosedPipe }
-
-func TestKeepaliveEndsWithItsClient(t *testing.T) {
-	k := startKeepalive(brokenWriter{httptest.NewRecorder()}, nil, time.Hour)
-	<-k.done
-	k.Stop()
+	w := httptest.NewRecorder()
+	w.Header().Set("X-Outer", "stays")
+	k := startKeepalive(w, pendingHead)
+	k.Beat()
+	k.Beat()
+	if want := strings.Repeat(keepaliveFrame, 3); w.Body.String() != want || w.Code != 200 || !w.Flushed {
+		t.Errorf("got %d %q, flushed %v; want 200 %q", w.Code, w.Body, w.Flushed, want)
+	}
+	want := http.Header{
+		"Content-Type": {"text/event-stream"}, "Cache-Control": {"no-cache"}, "X-Accel-Buffering": {"no"},
+		"X-Outer": {"stays"}, "Foldgate-Fold": {"pending"},
+		"Trailer": {"Foldgate-Fold", "Foldgate-Tokens", "Foldgate-Attempt", "Foldgate-Key"},
+	}
+	if diff := cmp.Diff(want, w.Result().Header); diff != "" {
+		t.Errorf("head (-want +got):\n%s", diff)
+	}
 }
 
 func TestKeepaliveAnswers(t *testing.T) {
@@ -104,8 +64,7 @@ func TestKeepaliveAnswers(t *testing.T) {
 		for _, hold := range []string{"straight", "held", "replayed"} {
 			t.Run(tt.name+", "+hold, func(t *testing.T) {
 				s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-					k := startKeepalive(w, pendingHead, 0)
-					k.Stop()
+					k := startKeepalive(w, pendingHead)
 					o := holdingFor(release)
 					o.Hold = hold != "straight"
 					if hold == "replayed" {
@@ -148,7 +107,7 @@ func TestKeepaliveAnswers(t *testing.T) {
 
 func TestKeepaliveFails(t *testing.T) {
 	w := httptest.NewRecorder()
-	k := startKeepalive(w, pendingHead, time.Hour)
+	k := startKeepalive(w, pendingHead)
 	k.Fail(http.Header{headerFold: {"unfit"}}, codeContextLength, "too long", "messages")
 	want := keepaliveFrame + ": Foldgate-Fold: unfit\n\n" +
 		`data: {"error":{"message":"too long","type":"invalid_request_error","param":"messages","code":"context_length_exceeded"}}` + "\n\ndata: [DONE]\n\n"

@@ -80,7 +80,7 @@ func (x *exchange) learnFrom(p plan, t *trial) {
 	now := time.Now()
 	if ok {
 		reported := window.Tokens(usage.PromptTokens)
-		x.m.cfg.Book.Observe(x.scope.Upstream, x.envelope.Model, window.Observation{Counted: p.sent, Reported: reported, At: now})
+		x.m.cfg.Book.Observe(x.scope, x.envelope.Model, window.Observation{Counted: p.sent, Reported: reported, At: now})
 		x.m.cfg.Book.AcceptedAbove(x.scope, x.envelope.Model, reported, now)
 		return
 	}

@@ -73,10 +73,10 @@ func (x *exchange) await(f *ownership.Flight) bool {
 	left := time.NewTimer(max(0, time.Until(x.deadline)))
 	defer left.Stop()
 	var quiet <-chan time.Time
-	if x.m.cfg.Keepalive > 0 && x.envelope.Stream && x.alive == nil {
-		timer := time.NewTimer(x.m.cfg.Keepalive)
-		defer timer.Stop()
-		quiet = timer.C
+	if x.m.cfg.Keepalive > 0 && x.envelope.Stream {
+		ticker := time.NewTicker(x.m.cfg.Keepalive)
+		defer ticker.Stop()
+		quiet = ticker.C
 	}
 	for {
 		select {
@@ -85,8 +85,7 @@ func (x *exchange) await(f *ownership.Flight) bool {
 		case <-x.ctx().Done():
 			return false
 		case <-quiet:
-			x.report.Kind = kindPending
-			x.alive = startKeepalive(x.w, x.setHead, x.m.cfg.Keepalive)
+			x.keepAlive()
 		case <-left.C:
 			// A flight that ended by now is no time-out (busy, cooling, full).
 			select {
@@ -97,6 +96,16 @@ func (x *exchange) await(f *ownership.Flight) bool {
 			}
 		}
 	}
+}
+
+// keepAlive sends a frame, the head before the first one.
+func (x *exchange) keepAlive() {
+	if x.alive != nil {
+		x.alive.Beat()
+		return
+	}
+	x.report.Kind = kindPending
+	x.alive = startKeepalive(x.w, x.setHead)
 }
 
 // landed uses what a flight came to.

@@ -19,8 +19,9 @@ func TestSuiteRedis(t *testing.T) {
 	ownershiptest.Run(t, func(t *testing.T) ownershiptest.Harness {
 		server.FlushAll()
 		return ownershiptest.Harness{
-			A:    open(t, redisstore.Config{URL: server.URL}),
-			B:    open(t, redisstore.Config{URL: server.URL}),
+			// Patient, since here a time-out is only a busy machine.
+			A:    open(t, redisstore.Config{URL: server.URL, Timeout: patience}),
+			B:    open(t, redisstore.Config{URL: server.URL, Timeout: patience}),
 			Wipe: func(*testing.T) { server.FlushAll() },
 			EvictCounter: func(_ *testing.T, key ownership.Key) {
 				server.Do("DEL", "foldgate:1:{"+string(key)+"}:gen")

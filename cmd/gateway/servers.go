@@ -85,11 +85,13 @@ func (g *gateway) serve(ctx context.Context) error {
 
 func (g *gateway) server(h http.Handler) *http.Server {
 	return &http.Server{
-		Handler:           h,
-		ReadHeaderTimeout: headerTimeout,
-		IdleTimeout:       idleTimeout,
-		MaxHeaderBytes:    maxHeaderBytes,
-		ErrorLog:          slog.NewLogLogger(g.logger.Handler(), slog.LevelDebug),
+		Handler: h,
+		// OPTIONS * is the upstream's to answer, like everything else.
+		DisableGeneralOptionsHandler: true,
+		ReadHeaderTimeout:            headerTimeout,
+		IdleTimeout:                  idleTimeout,
+		MaxHeaderBytes:               maxHeaderBytes,
+		ErrorLog:                     slog.NewLogLogger(g.logger.Handler(), slog.LevelDebug),
 	}
 }
 

@@ -35,12 +35,12 @@ func BenchmarkLookup(b *testing.B) {
 func TestLookupDoesNotAllocate(t *testing.T) {
 	b := book(t, window.BookConfig{Rules: []window.Rule{{Glob: "x-*", Total: 4000}}})
 	b.Learn(mine, unheard, window.Limits{Total: 32000}, start)
-	b.Observe("u", "m", window.Observation{Counted: 1000, Reported: 1500})
+	b.Observe(window.Scope{Upstream: "u"}, "m", window.Observation{Counted: 1000, Reported: 1500})
 	got := testing.AllocsPerRun(100, func() {
 		for _, model := range []string{"x-1", unheard, "openai/GPT-4o-2024-08-06", "some-org/some-model"} {
 			b.Lookup(mine, model, start)
 		}
-		b.Correction("u", "m")
+		b.Correction(window.Scope{Upstream: "u"}, "m")
 	})
 	if got > 0 {
 		t.Errorf("Lookup and Correction allocate %v times, want 0", got)

@@ -430,8 +430,8 @@ func TestBookConcurrently(t *testing.T) {
 				b.Learn(scope, name, window.Limits{Total: window.Tokens(2000 + i)}, start)
 				b.Lookup(scope, name, start)
 				b.AcceptedAbove(scope, name, window.Tokens(3000+i), start)
-				b.Observe("u", name, window.Observation{Counted: 1000, Reported: 1200, At: start})
-				b.Correction("u", name)
+				b.Observe(window.Scope{Upstream: "u"}, name, window.Observation{Counted: 1000, Reported: 1200, At: start})
+				b.Correction(window.Scope{Upstream: "u"}, name)
 				b.Unlearn(scope, name)
 				if b.CheckDue(mine, model, start) {
 					mu.Lock()

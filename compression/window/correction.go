@@ -23,8 +23,12 @@ const (
 	ignored       = 0.02
 )
 
-// pair is what a correction belongs to.
-type pair struct{ upstream, model string }
+// pair is what a correction belongs to. The tenant is part of it: what one
+// tenant's texts and settings cost must not decide how another's are folded.
+type pair struct {
+	scope Scope
+	model string
+}
 
 type corrections struct {
 	mu        sync.RWMutex
@@ -40,7 +44,7 @@ type estimate struct {
 // Observe takes in how many tokens the upstream reported for a request that we
 // counted. Observations that say nothing about the tokenizer are ignored. The
 // same observations in the same order give the same correction.
-func (b *Book) Observe(upstream, model string, o Observation) {
+func (b *Book) Observe(s Scope, model string, o Observation) {
 	if o.Counted < minCounted || len(model) > MaxName {
 		return
 	}
@@ -51,7 +55,7 @@ func (b *Book) Observe(upstream, model string, o Observation) {
 	c := &b.corrections
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	key := pair{upstream, model}
+	key := pair{s, model}
 	e, ok := c.estimates.get(key)
 	if !ok {
 		e = new(estimate)
@@ -62,11 +66,11 @@ func (b *Book) Observe(upstream, model string, o Observation) {
 
 // Correction answers what the upstream counts for one token of ours: an upper
 // estimate from 0.5 to 3, and 1 when nothing is known.
-func (b *Book) Correction(upstream, model string) float64 {
+func (b *Book) Correction(s Scope, model string) float64 {
 	c := &b.corrections
 	c.mu.RLock()
 	defer c.mu.RUnlock()
-	e, ok := c.estimates.get(pair{upstream, model})
+	e, ok := c.estimates.get(pair{s, model})
 	if !ok {
 		return 1
 	}

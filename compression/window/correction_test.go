@@ -11,7 +11,7 @@ import (
 
 func observe(b *window.Book, counted window.Tokens, ratios ...float64) {
 	for _, r := range ratios {
-		b.Observe("u", "m", window.Observation{Counted: counted, Reported: window.Tokens(r * float64(counted)), At: start})
+		b.Observe(window.Scope{Upstream: "u"}, "m", window.Observation{Counted: counted, Reported: window.Tokens(r * float64(counted)), At: start})
 	}
 }
 
@@ -48,10 +48,13 @@ func TestCorrection(t *testing.T) {
 		t.Run(tc.name, func(t *testing.T) {
 			b := book(t, window.BookConfig{})
 			observe(b, tc.counted, tc.ratios...)
-			if got := b.Correction("u", "m"); got < tc.low || got > tc.high {
+			if got := b.Correction(window.Scope{Upstream: "u"}, "m"); got < tc.low || got > tc.high {
 				t.Errorf("Correction = %v, want %v to %v", got, tc.low, tc.high)
 			}
-			if got := b.Correction("u", "other"); got != 1 {
+			if got := b.Correction(window.Scope{Tenant: "t", Upstream: "u"}, "m"); got != 1 {
+				t.Errorf("another tenant got %v", got)
+			}
+			if got := b.Correction(window.Scope{Upstream: "u"}, "other"); got != 1 {
 				t.Errorf("Correction of another model = %v, want 1", got)
 			}
 		})
@@ -64,7 +67,7 @@ func TestCorrectionOutlier(t *testing.T) {
 	observe(b, 10000, repeat(1.1, 20)...)
 	observe(b, 10000, 3.5)
 	observe(b, 10000, repeat(1.1, 40)...)
-	if got := b.Correction("u", "m"); got < 1.1 || got > 1.15 {
+	if got := b.Correction(window.Scope{Upstream: "u"}, "m"); got < 1.1 || got > 1.15 {
 		t.Errorf("Correction = %v, want about 1.1", got)
 	}
 }
@@ -79,7 +82,7 @@ func TestCorrectionProperties(t *testing.T) {
 				t.Fatal(err)
 			}
 			observe(b, 100_000, ratios...)
-			got[i] = b.Correction("u", "m")
+			got[i] = b.Correction(window.Scope{Upstream: "u"}, "m")
 		}
 		if got[0] != got[1] {
 			t.Fatalf("two corrections of one sequence: %v, %v", got[0], got[1])
