@@ -269,8 +269,9 @@ func (g *gateway) try(ctx context.Context, body any, header ...string) answer {
 // countingStore counts calls and can be made to fail.
 type countingStore struct {
 	ownership.Store
-	calls atomic.Int64
-	down  atomic.Bool
+	calls   atomic.Int64
+	settles atomic.Int64
+	down    atomic.Bool
 }
 
 func (s *countingStore) note() error {
@@ -299,6 +300,7 @@ func (s *countingStore) Settle(ctx context.Context, k ownership.Key, f ownership
 	if err := s.note(); err != nil {
 		return 0, err
 	}
+	s.settles.Add(1)
 	return s.Store.Settle(ctx, k, f)
 }
 

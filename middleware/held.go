@@ -3,6 +3,7 @@ package middleware
 import (
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/hashicorp/golang-lru/v2/simplelru"
 
@@ -32,6 +33,8 @@ type heldConversation struct {
 	// forwarded is set once a request of this conversation left folded here.
 	forwarded   bool
 	checkpoints []ownership.Checkpoint // newest first, all with handoff bytes
+	// settled is when this replica last told the store that one of them is in use.
+	settled time.Time
 }
 
 func newHeldCheckpoints(entries, maxBytes int) (*heldCheckpoints, error) {
@@ -87,7 +90,7 @@ func (h *heldCheckpoints) replace(key ownership.Key, found []ownership.Checkpoin
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	old, _ := h.byKey.Get(key)
-	next := heldConversation{forwarded: old.forwarded}
+	next := heldConversation{forwarded: old.forwarded, settled: old.settled}
 	for _, cp := range found {
 		if cp.Handoff == nil {
 			i := slices.IndexFunc(old.checkpoints, func(o ownership.Checkpoint) bool { return o.Fence == cp.Fence })
@@ -111,7 +114,7 @@ func (h *heldCheckpoints) add(key ownership.Key, cp ownership.Checkpoint) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	old, _ := h.byKey.Get(key)
-	next := heldConversation{forwarded: old.forwarded, checkpoints: []ownership.Checkpoint{cp}}
+	next := heldConversation{forwarded: old.forwarded, settled: old.settled, checkpoints: []ownership.Checkpoint{cp}}
 	for _, o := range old.checkpoints {
 		if o.Fence != cp.Fence && len(next.checkpoints) < ownership.MaxCheckpoints {
 			next.checkpoints = append(next.checkpoints, o)
@@ -128,7 +131,8 @@ func (h *heldCheckpoints) update(key ownership.Key, change func(*heldConversatio
 	if !ok {
 		return
 	}
-	next := heldConversation{forwarded: old.forwarded, checkpoints: slices.Clone(old.checkpoints)}
+	next := old
+	next.checkpoints = slices.Clone(old.checkpoints)
 	change(&next)
 	h.put(key, next)
 }
@@ -139,12 +143,28 @@ func (h *heldCheckpoints) markForwarded(key ownership.Key) {
 
 func (h *heldCheckpoints) markSettled(key ownership.Key, f ownership.Fence) {
 	h.update(key, func(c *heldConversation) {
+		c.settled = time.Now()
 		for i := range c.checkpoints {
 			if c.checkpoints[i].Fence == f {
 				c.checkpoints[i].Settled = true
 			}
 		}
 	})
+}
+
+// settleAgain is how often a checkpoint that is in use is settled again, so that
+// the store does not forget it: it counts retention from the last use.
+const settleAgain = time.Hour
+
+// due reports whether the store is to hear that the conversation is in use. A
+// true answer is the caller's alone.
+func (h *heldCheckpoints) due(key ownership.Key) (due bool) {
+	h.update(key, func(c *heldConversation) {
+		if due = time.Since(c.settled) >= settleAgain; due {
+			c.settled = time.Now()
+		}
+	})
+	return due
 }
 
 // match is the newest checkpoint whose digest is the request's own prefix.

@@ -21,7 +21,7 @@ func (x *exchange) forwarded(p plan) {
 func (x *exchange) accepted(p plan) {
 	x.taken = true
 	cp := p.checkpoint
-	if cp.Fence.Unfenced() || cp.Settled {
+	if cp.Fence.Unfenced() || cp.Settled && !x.m.held.due(x.key) {
 		return
 	}
 	ctx, cancel := detached(x.ctx())

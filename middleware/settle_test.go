@@ -50,3 +50,21 @@ func inStream(events string) func(http.ResponseWriter, *http.Request, stubCall) 
 		_, _ = io.WriteString(w, events)
 	}
 }
+
+// The store counts retention from the last use, so a replica that goes on using
+// a checkpoint says so, but not with every request.
+func TestAReplicaSaysOnceThatACheckpointIsInUse(t *testing.T) {
+	g1 := newGateway(t, options{})
+	m := request(talk("use", 24))
+	settled(t, g1, g1.post(t, m).key())
+	g2 := newGateway(t, options{store: g1.store.Store})
+	for range 3 {
+		if a := g2.post(t, m); a.fold() != "reused" {
+			t.Fatalf("Foldgate-Fold: %s", a.header.Get("Foldgate-Fold"))
+		}
+		g2.Wait()
+	}
+	if n := g2.store.settles.Load(); n != 1 {
+		t.Errorf("%d settles, want 1", n)
+	}
+}

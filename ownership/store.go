@@ -31,7 +31,8 @@ type Store interface {
 	// ErrInvalid when c.Target is not the one that was claimed.
 	Commit(ctx context.Context, key Key, f Fence, c Commit) (Done, error)
 
-	// Settle marks the checkpoint of f as proven and drops the snapshot.
+	// Settle marks the checkpoint of f as proven and drops the snapshot. A repeat
+	// changes nothing but how long the conversation is retained: it was used.
 	Settle(ctx context.Context, key Key, f Fence) (Done, error)
 
 	// Restore puts the snapshot of f's commit back as one unit, then charges the

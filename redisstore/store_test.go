@@ -223,6 +223,7 @@ func TestTimeToLive(t *testing.T) {
 		{"renew", func() error { return s.Renew(ctx, key, f, ownership.Renewal{Lease: lease}) }},
 		{"commit", func() error { _, err := s.Commit(ctx, key, f, commitOf(what, "h")); return err }},
 		{"settle", func() error { _, err := s.Settle(ctx, key, f); return err }},
+		{"settle once more", func() error { _, err := s.Settle(ctx, key, f); return err }},
 		{"operator", func() error { _, err := s.RestoreOperator(ctx, key, f, newID(t)); return err }},
 		{"claim again", func() error { f = mustClaim(t, s, key, claimOf(t, target(4, "y"))).Fence; return nil }},
 		{"raise", func() error { return s.Raise(ctx, key, f, "r") }},

@@ -22,9 +22,13 @@ if wrong then return wrong end
 
 local conv = load()
 
--- 1. Done already.
+-- 1. Done already. It is in use all the same, and retention counts from the
+-- last use.
 local own = find(conv, 'fence', fence)
-if own and own.settled == '1' then return {REPLY.already} end
+if own and own.settled == '1' then
+  touch(conv)
+  return {REPLY.already}
+end
 
 -- 2. Is it current and committed?
 if conv.owner ~= fence then return refuse(conv, fence) end
