@@ -37,6 +37,12 @@ long: ## only the long ones: every fuzz target for FUZZTIME, every benchmark onc
 	@scripts/fuzz.sh $(FUZZTIME)
 	@$(MAKE) --no-print-directory bench BENCHTIME=1x
 
+PROVE_OPS ?= 100000
+
+.PHONY: prove
+prove: redis ## linearizability of both stores, PROVE_OPS operations each (100,000 by default), faults and all
+	FOLDGATE_REQUIRE_REDIS=1 FOLDGATE_HISTORY_OPS=$(PROVE_OPS) $(GO) test -count=1 -v -run 'TestLinearizable' ./ownership/memstore ./redisstore
+
 .PHONY: race
 race: redis ## what is concurrent, five times over
 	@FOLDGATE_REQUIRE_REDIS=1 $(GO) run ./scripts/testsum -race -shuffle=on -count=5 ./ownership/... ./redisstore/... ./middleware/... ./cmd/...

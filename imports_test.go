@@ -198,8 +198,16 @@ func walk(t *testing.T, visit func(name string, f *ast.File)) {
 
 func under(p, parent string) bool { return p == parent || strings.HasPrefix(p, parent+"/") }
 
-// isTestFolder reports whether a package is for tests only: its name ends so.
-func isTestFolder(p string) bool { return strings.HasSuffix(p, "test") }
+// isTestFolder reports whether a package is for tests only: its name, or that of
+// a folder around it, ends so.
+func isTestFolder(p string) bool {
+	for name := range strings.SplitSeq(p, "/") {
+		if strings.HasSuffix(name, "test") {
+			return true
+		}
+	}
+	return false
+}
 
 // standard reports whether an import is the standard library's: its first
 // element has no dot.
