@@ -39,7 +39,8 @@ type SummarizerRoute struct {
 	// Key is sent as a bearer. Empty: the caller's own credential where the
 	// route is on the upstream's origin, else none.
 	Key string
-	// Window is the route's window. Zero: not known.
+	// Window is the route's window: a transcript that does not fit it is given to
+	// the next route. Zero: not known.
 	Window window.Tokens
 	// Idle is the silence allowed on this route. Zero: the coordinator's.
 	Idle time.Duration

@@ -198,3 +198,15 @@ func TestKeepaliveOfAWaitingStream(t *testing.T) {
 		t.Errorf("the trailer says %q", got)
 	}
 }
+
+// A transcript that a route cannot hold is given to the next one.
+func TestARouteThatIsTooSmallIsPassedOver(t *testing.T) {
+	small := newStub(t, answerSummary("from the small one"))
+	g := newGateway(t, options{config: func(c *middleware.Config) {
+		c.Routes = append([]middleware.SummarizerRoute{{Name: "small", URL: small.URL, Model: "s", Window: 1000}}, c.Routes...)
+	}})
+	a := g.post(t, request(talk("small", 24)))
+	if a.fold() != "committed" || a.attempt("generation") != "2" || small.count() != 0 || g.sum.count() != 1 {
+		t.Errorf("got %s, %s, %d calls of the small one and %d of the other", a.fold(), a.header.Get("Foldgate-Attempt"), small.count(), g.sum.count())
+	}
+}

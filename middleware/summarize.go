@@ -84,12 +84,26 @@ func matcher(v *compression.View) func(ownership.Target) bool {
 func (s *summary) write(ctx context.Context, a ownership.Attempt, progress func()) (ownership.Draft, error) {
 	call := s.calls[a.RouteIndex]
 	call.Prompt = s.prompt()
+	if err := s.fits(s.m.cfg.Routes[a.RouteIndex].Window, call.Prompt); err != nil {
+		return ownership.Draft{}, err
+	}
 	answer, err := s.m.llm.Summarize(ctx, call, progress)
 	if err != nil {
 		return ownership.Draft{}, routeError(ctx, err)
 	}
 	s.m.cfg.Observer.SummaryTokens(answer.Usage.PromptTokens, answer.Usage.CompletionTokens)
 	return s.accept(answer)
+}
+
+// errRouteTooSmall: the transcript does not fit the route's window.
+var errRouteTooSmall = errors.New("middleware: transcript over the route's window")
+
+// fits spares a call that the route would refuse.
+func (s *summary) fits(route window.Tokens, prompt string) error {
+	if route == 0 || s.view().TextTokens(prompt) <= route {
+		return nil
+	}
+	return &ownership.RouteError{Failure: ownership.Failure{Class: "window", Climb: true}, Err: errRouteTooSmall}
 }
 
 func (s *summary) accept(answer llm.Answer) (ownership.Draft, error) {

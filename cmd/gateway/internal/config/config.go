@@ -144,7 +144,8 @@ type Route struct {
 	// Key is the credential itself, as Load found it. None: the caller's own on
 	// the upstream's origin, no credential elsewhere.
 	Key Secret
-	// Window is the route's window. 0: as the model's is known, or unknown.
+	// Window is the route's window: a summary whose transcript does not fit it is
+	// asked of the next route. 0: not known.
 	Window window.Tokens
 	// Idle is the silence allowed on this route, also before its first text.
 	// 0: Summarizer.Idle.

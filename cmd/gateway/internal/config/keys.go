@@ -139,7 +139,7 @@ func folding() []setting {
 			want: "a number from 0 to less than the trigger", set: share(func(c *Config) *float64 { return &c.Compression.KeepRecent }),
 		},
 		{
-			Key:  Key{Path: "compression.recall", Flag: "recall", Value: "SHARE", Default: "0.05", Usage: "share of the window for recalled passages; 0: off"},
+			Key:  Key{Path: "compression.recall", Flag: "recall", Value: "SHARE", Default: "0.05", Usage: "share of the window for recalled passages; 0: off (recall is not in this version: no effect yet)"},
 			want: "a number from 0 to 0.10", set: share(func(c *Config) *float64 { return &c.Compression.Recall }),
 		},
 		{
