@@ -43,6 +43,10 @@ PROVE_OPS ?= 100000
 prove: redis ## linearizability of both stores, PROVE_OPS operations each (100,000 by default), faults and all
 	FOLDGATE_REQUIRE_REDIS=1 FOLDGATE_HISTORY_OPS=$(PROVE_OPS) $(GO) test -count=1 -v -run 'TestLinearizable' ./ownership/memstore ./redisstore
 
+.PHONY: mutate
+mutate: redis ## every comparison of every Lua script changed in turn: some test must fail for each
+	FOLDGATE_REQUIRE_REDIS=1 $(GO) run ./scripts/mutate -workers 2
+
 .PHONY: race
 race: redis ## what is concurrent, five times over
 	@FOLDGATE_REQUIRE_REDIS=1 $(GO) run ./scripts/testsum -race -shuffle=on -count=5 ./ownership/... ./redisstore/... ./middleware/... ./cmd/...

@@ -98,9 +98,10 @@ local function listed(conv)
   return values
 end
 
--- refuse tells a newer attempt from a store that forgot.
+-- refuse tells a newer attempt from a store that forgot: no owner is below every
+-- fence.
 local function refuse(conv, fence)
-  if conv.owner ~= '' and higher(generation_of(conv.owner), generation_of(fence)) then
+  if higher(generation_of(conv.owner), generation_of(fence)) then
     return {REPLY.superseded}
   end
   return {REPLY.lost}

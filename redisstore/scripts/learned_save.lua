@@ -32,10 +32,8 @@ for i = 1, #all, 2 do
     ages[#ages + 1] = {model = all[i], at = tonumber(all[i + 1]:match('^(%d+) ')) or 0}
   end
 end
-if #ages >= keep then
-  table.sort(ages, function(a, b) return a.at < b.at or (a.at == b.at and a.model < b.model) end)
-  for i = 1, #ages - keep + 1 do redis.call('HDEL', LEARNED, ages[i].model) end
-end
+table.sort(ages, function(a, b) return a.at < b.at or (a.at == b.at and a.model < b.model) end)
+for i = 1, #ages - keep + 1 do redis.call('HDEL', LEARNED, ages[i].model) end
 redis.call('PEXPIRE', LEARNED, ttl)
 redis.pcall('PUBLISH', channel, scope)
 return {1}
