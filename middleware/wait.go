@@ -39,6 +39,7 @@ func (x *exchange) lookUpAttempt() {
 	if !ok {
 		return
 	}
+	x.attempt.Joined = x.attempt.Joined || x.flight.Foreign()
 	outcome := outcomeRunning
 	select {
 	case <-x.flight.Done():

@@ -172,6 +172,10 @@ func TestWatcherSeesEachEnding(t *testing.T) {
 				a.Do(jobOf(3, tc.work))
 				synctest.Wait()
 				f, _ := b.Do(jobOf(3, writes("never called", 0)))
+				synctest.Wait()
+				if !f.Foreign() {
+					t.Error("the attempt that runs elsewhere counts as this replica's")
+				}
 				res := await(t, f, tc.want)
 				if fence, _ := f.Current(); !res.Joined || res.Fence.Generation != 1 || fence != res.Fence {
 					t.Fatalf("result %+v, current %v", res, fence)

@@ -118,6 +118,7 @@ type Flight struct {
 	mu      sync.Mutex
 	fence   Fence
 	known   bool   // fence is set
+	foreign bool   // fence is another replica's
 	awaited Target // of the attempt awaited right now
 	result  Result
 }
@@ -151,11 +152,19 @@ func (f *Flight) Current() (fence Fence, ok bool) {
 	return f.fence, f.known
 }
 
-// await says which attempt the flight waits for from now on.
-func (f *Flight) await(fence Fence, t Target) {
+// Foreign reports whether another replica began the attempt of Current.
+func (f *Flight) Foreign() bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.fence, f.known, f.awaited = fence, true, t
+	return f.foreign
+}
+
+// await says which attempt the flight waits for from now on, and whether it is
+// another replica's.
+func (f *Flight) await(fence Fence, t Target, foreign bool) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.fence, f.known, f.awaited, f.foreign = fence, true, t, foreign
 }
 
 // land publishes the result. It is called once.

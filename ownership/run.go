@@ -146,7 +146,7 @@ func (r *run) lookAgain(ctx context.Context, otherwise Result) Result {
 
 // found is the answer that c stands.
 func (r *run) found(c Checkpoint) Result {
-	r.f.await(c.Fence, c.Target)
+	r.f.await(c.Fence, c.Target, !r.mine(c.Fence))
 	return Result{Kind: ResultCommitted, Fence: c.Fence, Checkpoint: c, Joined: !r.mine(c.Fence)}
 }
 

@@ -64,7 +64,7 @@ func (r *run) begin(ctx context.Context, route int, f Fence, s State) *attempt {
 		Started:      now,
 	})
 	r.own = append(r.own, a)
-	r.f.await(f, a.target)
+	r.f.await(f, a.target, false)
 	r.c.conf.Observer.AttemptStarted(a.Attempt)
 	if !f.Unfenced() {
 		r.c.spawn(func() { r.c.renew(renewing, a) })

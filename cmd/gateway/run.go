@@ -121,7 +121,7 @@ func (g *gateway) compress() error {
 	var err error
 	g.coordinator, err = ownership.NewCoordinator(ownership.Config{
 		Store: g.store, Replica: replicaName(), Lease: c.Lease, Idle: c.Summarizer.Idle, Ceiling: c.Summarizer.Ceiling,
-		MaxAttempts: c.Summarizer.MaxAttempts, Observer: g.telemetry,
+		MaxAttempts: c.Summarizer.MaxAttempts, Observer: attemptLog{g.telemetry, g.logger},
 	})
 	if err != nil {
 		return fmt.Errorf("make the coordinator: %w", err)

@@ -311,3 +311,19 @@ func TestASecondSignalLeavesAtOnce(t *testing.T) {
 		t.Error("the request that was cut looks complete")
 	}
 }
+
+func TestAFailedSummaryIsLogged(t *testing.T) {
+	t.Parallel()
+	up, sum := newUpstream(t, "ok"), newUpstream(t, "")
+	sum.Close()
+	g := start(t, nil, "--upstream", up.URL, "--window", "my-*=4000", "--summarizer-url", sum.URL, "--summarizer-model", "s")
+	if got := g.chat(longChat("one", 40)); got.status != http.StatusOK {
+		t.Fatalf("got %d %s", got.status, got.body)
+	}
+	if code := g.stop(); code != exitOK {
+		t.Errorf("exit code %d", code)
+	}
+	if log := g.log.String(); !strings.Contains(log, "summary failed") || !strings.Contains(log, "network") {
+		t.Errorf("the log does not say why there was no summary:\n%s", log)
+	}
+}
