@@ -40,6 +40,9 @@ func (x *exchange) fields() map[string]string {
 // done is called once, however the request ended.
 func (x *exchange) done() {
 	x.firstForwarding()
+	if x.report.Kind == "" {
+		x.report.Kind = kindNone // the caller left before there was an answer
+	}
 	x.report.Total = time.Since(x.start)
 	x.report.Joined = x.attempt.Joined
 	x.touch()
@@ -66,8 +69,11 @@ func (x *exchange) log() {
 		slog.String("reason", r.Reason),
 		slog.Int("status", r.Status),
 		slog.Int("body_bytes", r.BodyBytes),
-		slog.Duration("added", r.Added),
-		slog.Duration("total", r.Total),
+		slog.Float64("added_ms", milliseconds(r.Added)),
+		slog.Float64("total_ms", milliseconds(r.Total)),
+	}
+	if r.Status == 0 {
+		attrs = append(attrs, slog.Bool("hung_up", true))
 	}
 	if r.Before > 0 {
 		attrs = append(attrs, slog.Int("before", int(r.Before)), slog.Int("after", int(r.After)),
@@ -78,10 +84,13 @@ func (x *exchange) log() {
 	}
 	if x.attempt.Outcome != "" {
 		attrs = append(attrs, slog.String("attempt", x.attempt.ID), slog.Uint64("generation", x.attempt.Generation),
-			slog.String("outcome", x.attempt.Outcome), slog.Bool("joined", x.attempt.Joined), slog.Duration("wait", r.Wait))
+			slog.String("outcome", x.attempt.Outcome), slog.Bool("joined", x.attempt.Joined), slog.Float64("wait_ms", milliseconds(r.Wait)))
 	}
 	if r.Retried {
 		attrs = append(attrs, slog.Bool("retried", true))
 	}
 	x.m.cfg.Logger.LogAttrs(x.ctx(), slog.LevelInfo, "chat", attrs...)
 }
+
+// milliseconds is a duration as logs show it, to the microsecond.
+func milliseconds(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }

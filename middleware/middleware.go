@@ -40,6 +40,8 @@ type Middleware struct {
 	recent   *lru.Cache[ownership.Key, Touched]
 	refused  *lru.Cache[ownership.Fence, struct{}]
 	draining atomic.Bool
+	// summarizer is how the last summary call went.
+	summarizer Health
 	// background are the settlings that outlive their requests.
 	background sync.WaitGroup
 }
@@ -106,6 +108,9 @@ func (m *Middleware) Drain() { m.draining.Store(true) }
 // Wait returns when what requests left to be settled is settled. Call it after
 // the servers have stopped.
 func (m *Middleware) Wait() { m.background.Wait() }
+
+// Summarizer is how the last summary call went, on whatever route.
+func (m *Middleware) Summarizer() *Health { return &m.summarizer }
 
 // BytesInFlight is how many bytes of bodies are held in memory now.
 func (m *Middleware) BytesInFlight() int64 { return m.budget.InFlight() }

@@ -30,6 +30,8 @@ type ProxyConfig struct {
 	Timeout time.Duration
 	// Logger gets the upstream's failures. Nil: none.
 	Logger *slog.Logger
+	// Health is told whether the upstream answers, whatever it answers. Nil: none.
+	Health *Health
 }
 
 // NewProxy makes the handler that passes everything on exactly as it came:
@@ -42,7 +44,7 @@ type ProxyConfig struct {
 // side, ends in a panic with http.ErrAbortHandler, so that a truncated stream
 // never looks complete. Safe for concurrent use.
 func NewProxy(c ProxyConfig) http.Handler {
-	p := &proxy{upstream: c.Upstream, logger: c.Logger}
+	p := &proxy{upstream: c.Upstream, logger: c.Logger, health: c.Health}
 	if p.logger == nil {
 		p.logger = slog.New(slog.DiscardHandler)
 	}
@@ -59,7 +61,7 @@ func NewProxy(c ProxyConfig) http.Handler {
 		FlushInterval:  -1,
 		ErrorLog:       slog.NewLogLogger(p.logger.Handler(), slog.LevelWarn),
 		BufferPool:     new(copyBuffers),
-		ModifyResponse: checkResponse,
+		ModifyResponse: p.checkResponse,
 		ErrorHandler:   p.fail,
 	}
 	return p
@@ -87,6 +89,7 @@ func NewTransport() *http.Transport {
 type proxy struct {
 	upstream *url.URL
 	logger   *slog.Logger
+	health   *Health
 	reverse  httputil.ReverseProxy
 }
 
@@ -139,10 +142,11 @@ func namedByConnection(h http.Header, name string) bool {
 }
 
 // checkResponse refuses what net/http's server would panic about.
-func checkResponse(res *http.Response) error {
+func (p *proxy) checkResponse(res *http.Response) error {
 	if res.StatusCode < 100 || res.StatusCode > 999 {
 		return fmt.Errorf("read upstream response: status %d", res.StatusCode)
 	}
+	p.health.note(true)
 	return nil
 }
 
@@ -157,9 +161,11 @@ func (p *proxy) fail(w http.ResponseWriter, r *http.Request, err error) {
 	case errors.Is(r.Context().Err(), context.Canceled), inbound != nil && inbound.failed.Load():
 		abortResponse(r) // nobody is there to read an answer
 	case timedOut(err):
+		p.health.note(false)
 		p.logger.WarnContext(r.Context(), "upstream timed out", slog.Any("error", err))
 		writeError(w, r, codeUpstreamTimeout, "The upstream did not answer in time.", "")
 	default:
+		p.health.note(false)
 		p.logger.WarnContext(r.Context(), "upstream unreachable", slog.Any("error", err))
 		writeError(w, r, codeUpstreamUnreachable, "The upstream could not be reached.", "")
 	}

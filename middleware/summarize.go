@@ -89,10 +89,25 @@ func (s *summary) write(ctx context.Context, a ownership.Attempt, progress func(
 	}
 	answer, err := s.m.llm.Summarize(ctx, call, progress)
 	if err != nil {
+		if ctx.Err() == nil || errors.Is(context.Cause(ctx), ownership.ErrStalled) {
+			s.m.summarizer.note(false)
+		}
 		return ownership.Draft{}, routeError(ctx, err)
 	}
-	s.m.cfg.Observer.SummaryTokens(answer.Usage.PromptTokens, answer.Usage.CompletionTokens)
+	s.m.summarizer.note(true)
+	s.spent(call.Prompt, answer)
 	return s.accept(answer)
+}
+
+// spent reports what a call cost: as the upstream says, or by our own count,
+// since many name the usage of a stream only when they are asked to.
+func (s *summary) spent(prompt string, answer llm.Answer) {
+	input, output := answer.Usage.PromptTokens, answer.Usage.CompletionTokens
+	if input == 0 {
+		v := s.view()
+		input, output = int(v.TextTokens(prompt)), int(v.TextTokens(answer.Text))
+	}
+	s.m.cfg.Observer.SummaryTokens(input, output)
 }
 
 // errRouteTooSmall: the transcript does not fit the route's window.

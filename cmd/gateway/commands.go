@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strings"
 
 	"github.com/foldgate/foldgate/cmd/gateway/internal/config"
 	"github.com/foldgate/foldgate/cmd/gateway/internal/demo"
@@ -88,11 +89,12 @@ func (p program) report(err error) {
 	fmt.Fprintf(p.stderr, "Run \"gateway help serve\" for all settings.\n")
 }
 
-// misused prints what is wrong with a command line, and the right usage.
+// misused prints what is wrong with a command line, and the right usage in one
+// line: the whole help would push the error out of sight.
 func (p program) misused(name, message string) int {
-	fmt.Fprintf(p.stderr, "gateway %s: %s\n\n", name, message)
+	fmt.Fprintf(p.stderr, "gateway %s: %s\n", name, message)
 	if c, known := commandNamed(name); known {
-		p.commandUsage(p.stderr, c)
+		fmt.Fprintf(p.stderr, "usage: %s\nRun \"gateway help %s\" for more.\n", strings.TrimSpace("gateway "+c.name+" "+c.args), c.name)
 	}
 	return exitUsage
 }

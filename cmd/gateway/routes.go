@@ -54,7 +54,11 @@ type health struct{ *gateway }
 
 func (h health) Draining() bool { return h.running.isDraining() }
 
-func (h health) Parts() map[string]string { return map[string]string{"store": h.storeState()} }
+func (h health) Parts() map[string]string {
+	return map[string]string{
+		"store": h.storeState(), "upstream": h.gateway.upstream.String(), "summarizer": h.middleware.Summarizer().String(),
+	}
+}
 
 // folder is the dry run with the gateway's windows and shares. What the gateway
 // learned of a tenant's windows plays no part: nobody's credential is there.

@@ -60,6 +60,7 @@ type gateway struct {
 	coordinator *ownership.Coordinator
 	book        *window.Book
 	middleware  *middleware.Middleware
+	upstream    middleware.Health
 	running     *tracker
 }
 
@@ -144,7 +145,10 @@ func (g *gateway) compress() error {
 	if err != nil {
 		return fmt.Errorf("make the middleware: %w", err)
 	}
-	return g.telemetry.WatchBodies(g.middleware.BytesInFlight)
+	return errors.Join(
+		g.telemetry.WatchBodies(g.middleware.BytesInFlight),
+		g.telemetry.WatchParts(map[string]func() bool{"upstream": g.upstream.Down, "summarizer": g.middleware.Summarizer().Down}),
+	)
 }
 
 // dataPlane is what clients talk to.
@@ -153,7 +157,7 @@ func (g *gateway) dataPlane() (http.Handler, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read the upstream: %w", err)
 	}
-	proxy := middleware.NewProxy(middleware.ProxyConfig{Upstream: upstream, Timeout: g.config.UpstreamTimeout, Logger: g.logger})
+	proxy := middleware.NewProxy(middleware.ProxyConfig{Upstream: upstream, Timeout: g.config.UpstreamTimeout, Logger: g.logger, Health: &g.upstream})
 	// No router: a router would clean paths and refuse unknown methods, and
 	// whatever is no chat request passes exactly as it came.
 	return g.telemetry.InFlight(g.running.track(g.middleware.Handler(proxy))), nil

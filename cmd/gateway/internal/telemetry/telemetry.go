@@ -9,6 +9,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
+	"go.opentelemetry.io/otel/attribute"
 	otelprometheus "go.opentelemetry.io/otel/exporters/prometheus"
 	"go.opentelemetry.io/otel/metric"
 	sdkmetric "go.opentelemetry.io/otel/sdk/metric"
@@ -110,6 +111,29 @@ func (t *Telemetry) WatchBodies(size func() int64) error {
 		}))
 	if err != nil {
 		return fmt.Errorf("watch the bodies: %w", err)
+	}
+	return nil
+}
+
+// WatchParts shows which parts the last call found down: foldgate.part.down, by
+// part, 1 down and 0 otherwise. One series per part (2: upstream, summarizer).
+// The functions are asked at every scrape and must not block. Call it at most
+// once.
+func (t *Telemetry) WatchParts(down map[string]func() bool) error {
+	_, err := t.meter.Int64ObservableGauge("foldgate.part.down",
+		metric.WithDescription("Whether the last call to a part of the service failed: 1 yes, 0 no or not called yet"),
+		metric.WithInt64Callback(func(_ context.Context, o metric.Int64Observer) error {
+			for part, is := range down {
+				value := int64(0)
+				if is() {
+					value = 1
+				}
+				o.Observe(value, metric.WithAttributes(attribute.String("part", part)))
+			}
+			return nil
+		}))
+	if err != nil {
+		return fmt.Errorf("watch the parts: %w", err)
 	}
 	return nil
 }
