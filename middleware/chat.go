@@ -65,7 +65,8 @@ type exchange struct {
 	told     bool // the request carries fields that are for us
 
 	captured *captured
-	lent     bool // an attempt reads captured, and releases it
+	lent     bool // an attempt reads captured, and releases it once served is closed
+	served   chan struct{}
 	envelope chat.Envelope
 	scope    window.Scope
 	limits   window.Limits
@@ -207,9 +208,11 @@ func (x *exchange) fail(code errorCode, message, param string) {
 // releaseBody gives the body's bytes back to the budget, unless an attempt that
 // outlives the request still reads them.
 func (x *exchange) releaseBody() {
-	if !x.lent {
-		x.captured.Release()
+	if x.lent {
+		close(x.served)
+		return
 	}
+	x.captured.Release()
 }
 
 // refuse answers a request that no form of which can fit.

@@ -30,7 +30,28 @@ func (x *exchange) stayFolded() (plan, bool) {
 	if !c.whole() || c.folded.Tokens > x.budget.Trigger {
 		return plan{}, false
 	}
+	x.readBeside()
 	return x.use(c, kindReused, ""), true
+}
+
+// readBeside has the store asked, now and then and beside the request, whether
+// what this replica holds still stands.
+func (x *exchange) readBeside() {
+	if !x.m.held.old(x.key) {
+		return
+	}
+	m, key := x.m, x.key
+	ctx, cancel := detached(x.ctx())
+	m.background.Go(func() {
+		defer cancel()
+		held, _ := m.held.get(key)
+		v, err := m.cfg.Store.Read(ctx, key, held.known())
+		if err != nil {
+			m.storeAnswer("read", err)
+			return
+		}
+		m.held.replace(key, v.State.Checkpoints)
+	})
 }
 
 // candidate folds the request with the newest checkpoint that matches; nil if

@@ -177,6 +177,9 @@ func (x *exchange) try(p plan, retry retryOn) *answer {
 	if h.Discarded() {
 		return &answer{refusal: t.refusal, held: h}
 	}
+	if r := t.missed.refusal(); r.Kind == refusal.Overflow && r.Limit > 0 {
+		x.m.cfg.Book.Learn(x.scope, x.envelope.Model, learnedLimits(r), time.Now())
+	}
 	x.learnFrom(p, t)
 	return nil
 }
@@ -232,6 +235,7 @@ type trial struct {
 	tap     *usageTap
 	refusal refusal.Refusal
 	proof   proof
+	missed  missedOverflow
 }
 
 // inspect judges what is held: a stream by its data events so far, an error when
@@ -267,6 +271,7 @@ func (t *trial) head(status int, h http.Header) {
 	x.report.Status = status
 	x.report.Kind, x.report.Reason = t.plan.kind, t.plan.reason
 	x.setHead(h)
+	t.missed.begin(status, h)
 	if status < http.StatusOK || status >= http.StatusMultipleChoices {
 		return
 	}
@@ -280,6 +285,7 @@ func (t *trial) head(status int, h http.Header) {
 // observe sees what the caller has been sent.
 func (t *trial) observe(b []byte, _ bool) {
 	t.tap.Write(b)
+	t.missed.write(b)
 	if t.proof.write(b) {
 		t.x.accepted(t.plan)
 	}

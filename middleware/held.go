@@ -35,6 +35,8 @@ type heldConversation struct {
 	checkpoints []ownership.Checkpoint // newest first, all with handoff bytes
 	// settled is when this replica last told the store that one of them is in use.
 	settled time.Time
+	// read is when the store was last asked which checkpoints there are.
+	read time.Time
 }
 
 func newHeldCheckpoints(entries, maxBytes int) (*heldCheckpoints, error) {
@@ -90,7 +92,7 @@ func (h *heldCheckpoints) replace(key ownership.Key, found []ownership.Checkpoin
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	old, _ := h.byKey.Get(key)
-	next := heldConversation{forwarded: old.forwarded, settled: old.settled}
+	next := heldConversation{forwarded: old.forwarded, settled: old.settled, read: time.Now()}
 	for _, cp := range found {
 		if cp.Handoff == nil {
 			i := slices.IndexFunc(old.checkpoints, func(o ownership.Checkpoint) bool { return o.Fence == cp.Fence })
@@ -114,7 +116,9 @@ func (h *heldCheckpoints) add(key ownership.Key, cp ownership.Checkpoint) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	old, _ := h.byKey.Get(key)
-	next := heldConversation{forwarded: old.forwarded, settled: old.settled, checkpoints: []ownership.Checkpoint{cp}}
+	next := heldConversation{
+		forwarded: old.forwarded, settled: old.settled, read: time.Now(), checkpoints: []ownership.Checkpoint{cp},
+	}
 	for _, o := range old.checkpoints {
 		if o.Fence != cp.Fence && len(next.checkpoints) < ownership.MaxCheckpoints {
 			next.checkpoints = append(next.checkpoints, o)
@@ -165,6 +169,21 @@ func (h *heldCheckpoints) due(key ownership.Key) (due bool) {
 		}
 	})
 	return due
+}
+
+// readAgain is how long what is held is used without asking the store: another
+// replica's operator may have restored or forgotten the conversation.
+const readAgain = 30 * time.Second
+
+// old reports whether the store is to be asked again for what is held. A true
+// answer is the caller's alone.
+func (h *heldCheckpoints) old(key ownership.Key) (old bool) {
+	h.update(key, func(c *heldConversation) {
+		if old = time.Since(c.read) >= readAgain; old {
+			c.read = time.Now()
+		}
+	})
+	return old
 }
 
 // match is the newest checkpoint whose digest is the request's own prefix.

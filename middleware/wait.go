@@ -18,9 +18,11 @@ func (x *exchange) ask(c *candidate, covered int) *ownership.Flight {
 		return flight
 	}
 	x.lent = true // the worker reads the body for as long as the flight lasts
-	body := x.captured
+	body, served := x.captured, make(chan struct{})
+	x.served = served
 	x.m.background.Go(func() {
 		<-flight.Done()
+		<-served // what leaves is the same memory
 		body.Release()
 	})
 	return flight

@@ -193,8 +193,9 @@
 //     first, that claim says so: which of two timers fires first changes nothing.
 //   - A late success of a detached worker still goes to the store, with the old
 //     fence. The write is the check; the refusal is counted and nothing changes.
-//   - A cancel is seen by the renewals, inside commit and inside the superseding
-//     claim. Waiters of a cancelled attempt do not claim.
+//   - A cancel is seen by the renewals, at once where Watch tells of it, inside
+//     commit and inside the superseding claim. Waiters of a cancelled attempt do
+//     not claim.
 //   - One watcher per conversation and replica waits for another replica's
 //     attempt. It polls each second, listens to Watch, and claims at the lease's
 //     end plus jitter.

@@ -219,6 +219,29 @@ func TestCancel(t *testing.T) {
 	})
 }
 
+// A store that notifies tells the owner of a raised flag at once: it need not wait
+// for its next renewal.
+func TestCancelIsNotified(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newStore()
+		c := newCoordinator(t, s)
+		f, _ := c.Do(jobOf(3, func(ctx context.Context, _ ownership.Attempt, _ func()) (ownership.Draft, error) {
+			<-ctx.Done()
+			return ownership.Draft{}, context.Cause(ctx)
+		}))
+		synctest.Wait()
+		fence, _ := f.Current()
+		start := time.Now()
+		if err := s.Raise(t.Context(), keyOf("conversation"), fence, "operator"); err != nil {
+			t.Fatal(err)
+		}
+		await(t, f, ownership.ResultCancelled)
+		if took := time.Since(start); took != 0 {
+			t.Fatalf("cancelled after %v, want at once", took)
+		}
+	})
+}
+
 // A flag that no renewal has brought yet is seen by the next step, whatever it is.
 func TestCancelIsConsulted(t *testing.T) {
 	raiseBefore := func(s ownership.Store, work ownership.Worker) ownership.Worker {

@@ -89,10 +89,18 @@ func (r *run) end(a *attempt, p Phase, unshared bool, reason string, err error) 
 func (c *Coordinator) renew(ctx context.Context, a *attempt) {
 	tick := time.NewTicker(max(min(renewEvery, c.conf.Lease/3), time.Millisecond))
 	defer tick.Stop()
+	hints := c.conf.Store.Watch(ctx, a.Conversation)
 	for {
 		select {
 		case <-ctx.Done():
 			return
+		case _, open := <-hints:
+			if !open {
+				hints = nil
+			}
+			if !open || !c.raised(ctx, a) {
+				continue // the rest can wait for the tick
+			}
 		case <-tick.C:
 		}
 		progressed := a.progressed.Swap(false)
@@ -111,6 +119,17 @@ func (c *Coordinator) renew(ctx context.Context, a *attempt) {
 			a.progressed.Store(true)
 		}
 	}
+}
+
+// raised looks whether a hint was about a's flag. Most are not: they tell of the
+// attempt's own commit and of its end.
+func (c *Coordinator) raised(ctx context.Context, a *attempt) bool {
+	known := make([]Fence, 0, len(a.State.Checkpoints))
+	for _, cp := range a.State.Checkpoints {
+		known = append(known, cp.Fence)
+	}
+	v, err := c.read(ctx, a.Conversation, known)
+	return err == nil && v.Cancel != nil && v.Cancel.Fence == a.Fence
 }
 
 // work runs the attempt, and the next routes' after it, to an answer.

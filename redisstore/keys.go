@@ -25,8 +25,9 @@ func namesOf(key ownership.Key) names {
 	return names{gen: tagged + "gen", conversation: tagged + "conversation", events: tagged + "events"}
 }
 
-// keys are the names in the order of KEYS in every script.
-func (n names) keys() []string { return []string{n.gen, n.conversation, n.events} }
+// keys are the names in the order of KEYS in every script, which makes the
+// channel's from them.
+func (n names) keys() []string { return []string{n.gen, n.conversation} }
 
 // eventsOf is the channel of a conversation.
 func eventsOf(key ownership.Key) string { return namesOf(key).events }

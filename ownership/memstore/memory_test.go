@@ -75,6 +75,13 @@ func TestRetention(t *testing.T) {
 	if v := read(t, s, keyOf(1)); len(v.State.Checkpoints) != 1 {
 		t.Fatal("a write does not extend it")
 	}
+	if done, err := s.Settle(t.Context(), keyOf(1), f); err != nil || done != ownership.DoneAlready {
+		t.Fatal(done, err)
+	}
+	clock.Advance(59 * time.Minute)
+	if v := read(t, s, keyOf(1)); len(v.State.Checkpoints) != 1 {
+		t.Fatal("its use does not extend it")
+	}
 	clock.Advance(2 * time.Minute)
 	if v := read(t, s, keyOf(1)); v.Generation != 0 || v.Owner != nil || len(v.State.Checkpoints) != 0 {
 		t.Fatalf("not gone whole: %+v", v)

@@ -116,6 +116,9 @@ func (s *Store) Settle(ctx context.Context, key ownership.Key, f ownership.Fence
 
 func (r *record) settle(f ownership.Fence) (ownership.Done, error) {
 	p := r.checkpoint(f)
+	if p != nil {
+		r.written = true // it is in use, and retention counts from the last use
+	}
 	if p != nil && p.Settled {
 		return ownership.DoneAlready, nil
 	}
@@ -128,7 +131,6 @@ func (r *record) settle(f ownership.Fence) (ownership.Done, error) {
 	p.Settled = true
 	r.owner.Phase = ownership.Settled
 	r.snap = nil
-	r.written = true
 	return ownership.DoneNow, nil
 }
 

@@ -10,11 +10,13 @@
 -- What every operation is given:
 --   KEYS[1]  the counter
 --   KEYS[2]  the conversation
---   KEYS[3]  the channel of its events (a name in the same slot, no key)
 --   ARGV[1]  retention, milliseconds
 --   ARGV[2]  the command that publishes: PUBLISH, or SPUBLISH in a cluster
 
-local GEN, CONVERSATION, EVENTS = KEYS[1], KEYS[2], KEYS[3]
+local GEN, CONVERSATION = KEYS[1], KEYS[2]
+-- The channel of its events is in the same slot and no key. As one of KEYS it would
+-- be a key that is missing, and a cluster refuses those while it moves their slot.
+local EVENTS = CONVERSATION:gsub('conversation$', 'events')
 local RETENTION, PUBLISH = ARGV[1], ARGV[2]
 
 -- The state: what commit, restore and finish write. Its copy in the snapshot
@@ -76,10 +78,14 @@ end
 -- load is peek for operations that write. A master that was just demoted runs a
 -- script until its first write, and would answer "lost" from what it is about to
 -- throw away; that answer is final. So a write is asked for first: one that
--- changes nothing, since the channel's name is never a key, and that a replica,
--- or a server without memory, refuses.
+-- changes nothing, and that a replica, or a server without memory, refuses. It
+-- is a write to the counter, so that it names no key that may be missing alone.
 local function load()
-  redis.call('LPUSHX', EVENTS, '')
+  if redis.call('EXISTS', GEN) == 1 then
+    redis.call('SETRANGE', GEN, 0, '')
+  else
+    redis.call('LPUSHX', GEN, '')
+  end
   return peek()
 end
 

@@ -6,7 +6,6 @@
 --
 -- KEYS[1]  counter
 -- KEYS[2]  conversation
--- KEYS[3]  channel of its events
 -- ARGV[1]  retention, milliseconds
 -- ARGV[2]  publishing command
 -- ARGV[3]  fence

@@ -4,7 +4,6 @@
 --
 -- KEYS[1]  counter
 -- KEYS[2]  conversation
--- KEYS[3]  channel of its events
 -- ARGV[1]  retention, milliseconds
 -- ARGV[2]  publishing command
 -- ARGV[3]  fence
@@ -30,8 +29,12 @@ if own and own.settled == '1' then
   return {REPLY.already}
 end
 
--- 2. Is it current and committed?
-if conv.owner ~= fence then return refuse(conv, fence) end
+-- 2. Is it current and committed? One that a newer claim left provisional stands
+-- and is used just the same.
+if conv.owner ~= fence then
+  if own then touch(conv) end
+  return refuse(conv, fence)
+end
 if conv.phase ~= 'committed' or not own then return {REPLY.ended, conv.phase} end
 
 -- 3. Mark it.
