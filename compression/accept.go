@@ -2,6 +2,7 @@ package compression
 
 import (
 	"strings"
+	"unicode"
 
 	"github.com/foldgate/foldgate/compression/chat"
 	"github.com/foldgate/foldgate/compression/window"
@@ -32,7 +33,7 @@ func (v *View) Accept(a Answer, prev *Handoff, covered int, b window.Budget) (Ha
 		return Handoff{}, ErrForeign
 	}
 	prev = v.own(prev)
-	text := withoutThoughts(a.Text)
+	text := printable(withoutThoughts(a.Text))
 	if reason := v.objection(a, text, covered, b); reason != "" {
 		return Handoff{}, &RefusedError{Reason: reason}
 	}
@@ -57,7 +58,7 @@ func (v *View) objection(a Answer, text string, covered int, b window.Budget) st
 		return reasonRefusal
 	case a.FinishReason == "length" || a.FinishReason == "max_tokens":
 		return reasonCut
-	case text == "":
+	case !says(text):
 		return reasonBlank
 	case refuses(text):
 		return reasonRefusal
@@ -67,6 +68,23 @@ func (v *View) objection(a Answer, text string, covered int, b window.Budget) st
 		return reasonInvented
 	}
 	return ""
+}
+
+// says reports whether a text has a letter or a digit outside the frame: marks,
+// dots and invisible characters would stand for the whole middle and say nothing.
+func says(text string) bool {
+	return strings.ContainsFunc(unframed(text), func(r rune) bool { return unicode.IsLetter(r) || unicode.IsNumber(r) })
+}
+
+// printable drops control characters, which an upstream may refuse, and then
+// with every request that this handoff goes into.
+func printable(s string) string {
+	return strings.TrimSpace(strings.Map(func(r rune) rune {
+		if unicode.IsControl(r) && r != '\n' && r != '\t' {
+			return -1
+		}
+		return r
+	}, s))
 }
 
 // asked reports whether a user said anything among the first n messages.

@@ -133,6 +133,9 @@ func TestAccept(t *testing.T) {
 		{"good without a reason to end", v, compression.Answer{Text: "notes"}, ""},
 		{"thoughts are taken off", v, compression.Answer{Text: "<think>" + words(1, 2000) + "</think>\nnotes"}, ""},
 		{"blank", v, compression.Answer{Text: " \n", FinishReason: "stop"}, "blank"},
+		{"nothing that can be seen", v, compression.Answer{Text: "\u200b\x00", FinishReason: "stop"}, "blank"},
+		{"nothing but marks", v, compression.Answer{Text: "…", FinishReason: "stop"}, "blank"},
+		{"nothing but the frame", v, compression.Answer{Text: "[End of the summary; the conversation goes on here]", FinishReason: "stop"}, "blank"},
 		{"nothing but thoughts", v, compression.Answer{Text: "<think>I should", FinishReason: "stop"}, "blank"},
 		{"cut", v, compression.Answer{Text: "## Done\nmuch", FinishReason: "length"}, "cut"},
 		{"a refusal field", v, compression.Answer{Refusal: "no"}, "refusal"},
@@ -172,6 +175,20 @@ func TestAccept(t *testing.T) {
 	var refused *compression.RefusedError
 	if !errors.As(err, &refused) || refused.Reason != "ineffective" {
 		t.Errorf("larger than what it replaces: %v", err)
+	}
+}
+
+// An upstream may refuse control characters, and would again with every turn.
+func TestAcceptDropsControlCharacters(t *testing.T) {
+	v := view(t, request(garden(40, 60)...))
+	b := budget(4000)
+	covered, _ := v.Target(b, settings(), 0)
+	h, err := v.Accept(compression.Answer{Text: "\x00## Goal\r\n\tp\x1blant\u0085 roses\x7f", FinishReason: "stop"}, nil, covered, b)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, _ := compression.Body(h.Text); got != "## Goal\n\tplant roses" {
+		t.Errorf("got %q", got)
 	}
 }
 

@@ -96,8 +96,13 @@ func (x *exchange) relearn(p plan, r refusal.Refusal) (plan, error) {
 		x.key = x.identify()
 	}
 	if guessed {
-		// Good for this answer, and no ground to cut a conversation for good.
-		return x.fallback(nil, reasonUnknownWindow)
+		// Good for this answer, and no ground to cut a conversation for good. Where a
+		// window is known, no reason of the list is this one; "retried" tells.
+		reason := reasonUnknownWindow
+		if x.limits.Total > 0 {
+			reason = ""
+		}
+		return x.fallback(nil, reason)
 	}
 	return x.fold()
 }

@@ -2,6 +2,7 @@ package middleware
 
 import (
 	"net/http"
+	"strings"
 
 	"github.com/foldgate/foldgate/compression/refusal"
 	"github.com/foldgate/foldgate/compression/sse"
@@ -14,7 +15,32 @@ import (
 type proof struct {
 	looking bool
 	parser  *sse.Parser // of a stream
+	begun   []byte      // of what is no stream: its first bytes, without white space
 	found   bool
+}
+
+// errorBegins is how an answer begins that is an error object only.
+const errorBegins = `{"error"`
+
+// whole judges what is no stream by its first bytes, however they are cut, since
+// some send white space to keep a connection alive.
+func (p *proof) whole(b []byte) {
+	if len(p.begun) == 0 { // an error object mostly comes in one piece
+		if _, isError := refusal.ErrorObject(b); isError {
+			p.looking = false
+			return
+		}
+	}
+	for _, c := range b {
+		if c != ' ' && c != '\t' && c != '\r' && c != '\n' && len(p.begun) < len(errorBegins) {
+			p.begun = append(p.begun, c)
+		}
+	}
+	if len(p.begun) < len(errorBegins) && strings.HasPrefix(errorBegins, string(p.begun)) {
+		return // it may still be one
+	}
+	p.found = string(p.begun) != errorBegins
+	p.looking = false
 }
 
 // begin starts to look at an answer with status 2xx and the fields h.
@@ -30,10 +56,8 @@ func (p *proof) write(b []byte) bool {
 	switch {
 	case !p.looking || len(b) == 0:
 		return false
-	case p.parser == nil: // an error object comes in one piece
-		_, isError := refusal.ErrorObject(b)
-		p.found = !isError
-		p.looking = false
+	case p.parser == nil:
+		p.whole(b)
 	default:
 		p.parser.Write(b, p.event)
 	}

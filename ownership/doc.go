@@ -60,7 +60,9 @@
 //
 //  1. Arguments. What breaks the contract is ErrInvalid, before anything is read.
 //  2. Done already. The owner record, or a checkpoint that carries this fence,
-//     shows that the step was taken: the answer says so and nothing is written.
+//     shows that the step was taken: the answer says so and nothing is written
+//     (a settle of a checkpoint that stands counts as a use all the same, and
+//     retention runs from the last use).
 //  3. Current. Another owner with a higher generation is ErrSuperseded; any
 //     other owner, or none, is ErrLost.
 //  4. Phase. A phase that does not allow the call is *EndedError.

@@ -23,7 +23,13 @@ func TestUseOfAStandingCheckpointCounts(t *testing.T) {
 	for _, name := range redisstore.NamesOf(key)[:2] {
 		server.Do("PEXPIRE", name, 60000)
 	}
-	_, err := s.Settle(t.Context(), key, f)
+	// Of what does not stand there is no use.
+	_, err := s.Settle(t.Context(), key, ownership.Fence{Generation: f.Generation, Attempt: newID(t)})
+	wantError(t, "settle of nothing", err, ownership.ErrSuperseded)
+	if left := server.Do("PTTL", redisstore.NamesOf(key)[1]).(int64); left > 60000 {
+		t.Errorf("it lives for %d ms more, want a minute", left)
+	}
+	_, err = s.Settle(t.Context(), key, f)
 	wantError(t, "settle", err, ownership.ErrSuperseded)
 	for _, name := range redisstore.NamesOf(key)[:2] {
 		if left := server.Do("PTTL", name).(int64); left <= 60000 {
