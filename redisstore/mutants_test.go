@@ -96,15 +96,23 @@ func operations(t *testing.T, key ownership.Key, f ownership.Fence, what ownersh
 	return []operation{
 		{"read", nil, func(ctx context.Context, s *redisstore.Store) error { _, err := s.Read(ctx, key, nil); return err }},
 		{"claim", []argument{
-			{3, "attempt", noAttempt}, {4, "supersede", noFenceThere}, {5, "digest", noDigest}, {6, "covered", noCount},
-			{7, "lease", noSpan}, {8, "ceiling", noSpan}, {9, "bypass", noFlag},
+			{3, "attempt", noAttempt},
+			{4, "supersede", noFenceThere},
+			{5, "digest", noDigest},
+			{6, "covered", noCount},
+			{7, "lease", noSpan},
+			{8, "ceiling", noSpan},
+			{9, "bypass", noFlag},
 		}, func(ctx context.Context, s *redisstore.Store) error { _, err := s.Claim(ctx, key, claim); return err }},
 		{"renew", []argument{fence, {4, "lease", noSpan}, {5, "progress", noFlag}}, func(ctx context.Context, s *redisstore.Store) error {
 			return s.Renew(ctx, key, f, ownership.Renewal{Lease: lease})
 		}},
 		{"commit", []argument{
-			fence, {4, "digest", noDigest}, {5, "covered", noCount},
-			{6, "checkpoint", []string{"", "1", "x 1 r", "1  r", "1 1 r x", "1 1 r\n"}}, {7, "strike", noFlag},
+			fence,
+			{4, "digest", noDigest},
+			{5, "covered", noCount},
+			{6, "checkpoint", []string{"", "1", "x 1 r", "1  r", "1 1 r x", "1 1 r\n"}},
+			{7, "strike", noFlag},
 		}, func(ctx context.Context, s *redisstore.Store) error {
 			_, err := s.Commit(ctx, key, f, commitOf(what, "h"))
 			return err
@@ -115,8 +123,10 @@ func operations(t *testing.T, key ownership.Key, f ownership.Fence, what ownersh
 			return err
 		}},
 		{"finish", []argument{
-			fence, {4, "phase", []string{"", "working", "committed", "settled", "restored", "Failed"}},
-			{6, "climb", noFlag}, {7, "cooldown", noCount},
+			fence,
+			{4, "phase", []string{"", "working", "committed", "settled", "restored", "Failed"}},
+			{6, "climb", noFlag},
+			{7, "cooldown", noCount},
 		}, func(ctx context.Context, s *redisstore.Store) error {
 			return s.Finish(ctx, key, f, ownership.Ending{Phase: ownership.Failed, Failure: ownership.Failure{Class: "timeout"}})
 		}},

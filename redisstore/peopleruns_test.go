@@ -75,9 +75,7 @@ func TestClusterSlotMoves(t *testing.T) {
 		t.Errorf("renew before the keys go: %v", err)
 	}
 	args := []any{"MIGRATE", host, port, "", 0, 5000, "KEYS"}
-	for _, k := range from.Do("CLUSTER", "GETKEYSINSLOT", slot, 100).([]any) {
-		args = append(args, k)
-	}
+	args = append(args, from.Do("CLUSTER", "GETKEYSINSLOT", slot, 100).([]any)...)
 	from.Do(args...)
 	if _, err := s.Settle(t.Context(), key, f); err != nil { // ASK
 		t.Errorf("settle while the slot is on its way: %v", err)

@@ -201,7 +201,7 @@ func (r *reply) refusalOrUnexpected() error {
 // it all.
 func unreadable(r *reply, err error) error {
 	if r.err == nil {
-		r.err = fmt.Errorf("%w: %s: %v", errReply, replyNames[r.code], err)
+		r.err = fmt.Errorf("%w: %s: %w", errReply, replyNames[r.code], err)
 	}
 	return nil
 }
