@@ -207,12 +207,13 @@ func (f *fleet) checkpoint(settled bool) map[string]any {
 	})
 }
 
-// watched waits until so many replicas watch the conversation's owner.
+// watched waits until so many replicas watch the conversation's owner, which
+// works and so listens for its own flag too.
 func (f *fleet) watched(by int64) {
 	f.t.Helper()
 	channel := "foldgate:1:{" + f.key() + "}:events"
 	f.c.polls("who watches", func() bool {
-		return f.redis.Client().PubSubNumSub(f.t.Context(), channel).Val()[channel] == by
+		return f.redis.Client().PubSubNumSub(f.t.Context(), channel).Val()[channel] == by+1
 	})
 }
 
