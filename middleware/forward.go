@@ -182,7 +182,8 @@ func (x *exchange) try(p plan, retry retryOn) *answer {
 	if h.Discarded() {
 		return &answer{refusal: t.refusal, held: h}
 	}
-	if r := t.missed.refusal(); r.Kind == refusal.Overflow && r.Limit > 0 {
+	// A request that was not looked into (bypassed) names no model to learn for.
+	if r := t.missed.refusal(); r.Kind == refusal.Overflow && r.Limit > 0 && !x.envelope.Messages.Empty() {
 		x.m.cfg.Book.Learn(x.scope, x.envelope.Model, learnedLimits(r), time.Now())
 	}
 	x.learnFrom(p, t)

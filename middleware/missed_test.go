@@ -34,3 +34,18 @@ func TestAnOverflowThatWasNotHeldIsLearned(t *testing.T) {
 		})
 	}
 }
+
+// A bypassed request is not looked into: its error names no model to learn for.
+func TestABypassedOverflowTeachesNothing(t *testing.T) {
+	up := newStub(t, answerStatus(400, openaiOverflow))
+	g := newGateway(t, options{up: up, window: window.BookConfig{Rules: []window.Rule{{Glob: "none", Total: 4000}}}})
+	if a := g.post(t, request(talk("b", 24), "model", "unheard-of"), "Foldgate-Bypass", "?1"); a.status != 400 || a.fold() != "bypassed" {
+		t.Fatalf("got %d %s", a.status, a.header.Get("Foldgate-Fold"))
+	}
+	up.setAnswer(answerOK)
+	for _, model := range []string{"", "unheard-of"} {
+		if a := g.post(t, request(talk("b", 24), "model", model)); a.reason() != "unknown-window" {
+			t.Errorf("model %q: %s", model, a.header.Get("Foldgate-Fold"))
+		}
+	}
+}

@@ -32,7 +32,8 @@ func (x *exchange) ask(c *candidate, covered int) *ownership.Flight {
 // it is looked up when the answer's head goes out.
 func (x *exchange) background(f *ownership.Flight) { x.flight = f }
 
-// look after the attempt that goes on beside this request.
+// lookUpAttempt says what has become of the attempt that goes on beside this
+// request.
 func (x *exchange) lookUpAttempt() {
 	if x.flight == nil {
 		return

@@ -167,7 +167,7 @@ func folding() []setting {
 			set: file(func(f *files) *string { return &f.summarizerModel }),
 		},
 		{
-			Key:  Key{Path: "summarizer.idle", Flag: "summarizer-idle", Value: "DURATION", Default: "120s", Usage: "silence allowed to a summary call"},
+			Key:  Key{Path: "summarizer.idle", Flag: "summarizer-idle", Value: "DURATION", Default: "120s", Usage: "silence allowed to a summary call; before its first text 300s where this is less"},
 			want: wantDuration, set: duration(func(c *Config) durationField { return &c.Summarizer.Idle }),
 		},
 		{
