@@ -49,9 +49,9 @@ func (v *View) Deterministic(b window.Budget, s window.Settings, prev *Handoff) 
 	case cut == 0:
 		return Handoff{}
 	case cut == from:
-		return v.bounded(*prev, sh.handoff, b)
+		return v.bounded(*prev, max(handoffTokens(b), deterministicTokens(b)), b)
 	}
-	limit := min(sh.handoff, max(0, v.gone(cut))*middlePart/100)
+	limit := min(deterministicTokens(b), max(0, v.gone(cut))*middlePart/100)
 	return v.handoff(cut, v.writeNotes(from, cut, prev, limit), b)
 }
 

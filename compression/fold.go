@@ -50,7 +50,7 @@ func (g *gate) pass() (Folded, error) {
 	}
 	f := Folded{
 		Body:    body,
-		Tokens:  corrected(g.total, g.budget),
+		Tokens:  g.budget.Corrected(g.total),
 		Covered: g.first - g.v.Head,
 		Shrunk:  g.shrunkMessages(),
 		Fits:    g.fits(),

@@ -2,7 +2,6 @@ package compression
 
 import (
 	"encoding/binary"
-	"math"
 
 	"github.com/foldgate/foldgate/compression/chat"
 	"github.com/foldgate/foldgate/compression/window"
@@ -118,18 +117,10 @@ func (v *View) costOf(i int, f form) Tokens {
 	return n
 }
 
-// corrected is what the upstream would count for a reference count.
-func corrected(n Tokens, b window.Budget) Tokens {
-	if b.Correction <= 0 || b.Correction == 1 {
-		return n
-	}
-	return Tokens(math.Ceil(float64(n) * b.Correction))
-}
-
 // fits reports whether all of it is within usable. A window that is unknown
 // holds everything.
 func (g *gate) fits() bool {
-	return g.budget.Usable <= 0 || corrected(g.total, g.budget) <= g.budget.Usable
+	return g.budget.Usable <= 0 || g.budget.Corrected(g.total) <= g.budget.Usable
 }
 
 // shrink applies the levels in their order until it fits, or all are applied:
@@ -223,7 +214,7 @@ func (g *gate) applyCopy(change func(*form)) {
 // shrinkHandoff cuts a handoff that was written for a larger window.
 func (g *gate) shrinkHandoff() {
 	body, rules, suffix, ok := unwrap(g.handoff)
-	if !ok || g.v.tokens(body) <= handoffTokens(g.budget) {
+	if !ok || g.v.tokens(body) <= max(handoffTokens(g.budget), deterministicTokens(g.budget)) {
 		return
 	}
 	for _, limit := range textLevels {

@@ -7,8 +7,7 @@ import (
 
 // Shares of what there is, in percent.
 const (
-	handoffShare = 15 // of usable: the most that a handoff takes
-	tailShare    = 60 // of what head and handoff leave under the trigger: the most that a tail takes
+	tailShare = 60 // of what head and handoff leave under the trigger: the most that a tail takes
 )
 
 // minMiddle is the least that a fold must be able to take out: less than that
@@ -20,6 +19,7 @@ type shares struct {
 	trigger Tokens
 	keep    Tokens // most of a tail
 	handoff Tokens // most of a handoff
+	recall  Tokens // most of the recalled passages
 	fixed   Tokens // head, tools
 }
 
@@ -40,16 +40,29 @@ func (v *View) sharesOf(b window.Budget, s window.Settings) (shares, bool) {
 	return shares{
 		trigger: Tokens(float64(trigger) / step),
 		keep:    Tokens(s.KeepRecent * float64(total) / step),
-		handoff: handoffTokens(b),
+		handoff: max(handoffTokens(b), deterministicTokens(b)),
+		recall:  Tokens(float64(b.Recall) / step),
 		fixed:   v.fixedTokens(),
 	}, true
 }
 
 func stepOf(b window.Budget) float64 { return max(1, b.Step) }
 
-// handoffTokens is the most that a handoff may take, in reference units.
-func handoffTokens(b window.Budget) Tokens {
-	return Tokens(float64(b.Usable*handoffShare/100) / stepOf(b))
+// handoffTokens is the most that a model's handoff may take, in reference units.
+func handoffTokens(b window.Budget) Tokens { return Tokens(float64(shareOf(b, b.Handoff)) / stepOf(b)) }
+
+// deterministicTokens is the most that a handoff without a model may take, in
+// reference units.
+func deterministicTokens(b window.Budget) Tokens {
+	return Tokens(float64(shareOf(b, b.Deterministic)) / stepOf(b))
+}
+
+// shareOf is a share of a budget, or what stands for it in one made by hand.
+func shareOf(b window.Budget, n Tokens) Tokens {
+	if n > 0 {
+		return n
+	}
+	return b.Usable * 15 / 100
 }
 
 // cuts says where a cut may stand: where it divides no group, and does not put
@@ -74,7 +87,7 @@ func (v *View) gone(p int) Tokens { return v.sum(p) - v.carried(p) }
 
 // room is the most that the tail behind a cut at p may take.
 func (v *View) room(s shares, p int) Tokens {
-	left := s.trigger - s.fixed - s.handoff - v.carried(p)
+	left := s.trigger - s.fixed - s.handoff - s.recall - v.carried(p)
 	return min(s.keep, max(0, left)*tailShare/100)
 }
 

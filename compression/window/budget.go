@@ -5,6 +5,9 @@ import "math"
 // minMargin is the least safety margin.
 const minMargin Tokens = 64
 
+// handoffShare is the share of usable for a handoff where settings name none.
+const handoffShare = 0.15
+
 // NewBudget answers what one request may use of the limits. named is the output
 // limit that the request itself names, the greater of max_tokens and
 // max_completion_tokens, zero if none.
@@ -39,7 +42,34 @@ func NewBudget(l Limits, s Settings, named Tokens, correction, step float64) Bud
 	margin := max(minMargin, (room+24)/25) // 4 %, rounded up
 	b.Usable = max(room-margin, 1)
 	b.Trigger = share(s.Trigger, b.Usable)
+	b.Handoff = Tokens(namedShare(s.Handoff) * float64(b.Usable))
+	b.Deterministic = Tokens(namedShare(s.Deterministic) * float64(b.Usable))
+	b.Recall = Tokens(max(s.Recall, 0) * float64(l.Total))
 	return b
+}
+
+// namedShare is a handoff's share, or the one that holds where none is named.
+func namedShare(s float64) float64 {
+	if s > 0 {
+		return min(s, 1)
+	}
+	return handoffShare
+}
+
+// Corrected is what the upstream would count for n tokens of ours. What it has
+// counted itself is taken as it said; the rest is multiplied by the correction.
+func (b Budget) Corrected(n Tokens) Tokens {
+	k, correction := b.Known, b.Correction
+	if !(correction > 0) {
+		correction = 1
+	}
+	switch {
+	case k.Counted <= 0 || k.Reported <= 0:
+		return Tokens(math.Ceil(float64(n) * correction))
+	case n <= k.Counted:
+		return Tokens(math.Ceil(float64(n) * float64(k.Reported) / float64(k.Counted)))
+	}
+	return k.Reported + Tokens(math.Ceil(float64(n-k.Counted)*correction))
 }
 
 // share is a share of n, at least 1 and at most n.

@@ -47,7 +47,7 @@ func newTable(text string) (table, error) {
 		if _, ok := t[name]; ok {
 			return nil, fmt.Errorf("read models, line %d: %s stands twice", i+1, name)
 		}
-		t[name] = known{Limits{numbers[0], numbers[1], numbers[2], Table}, family}
+		t[name] = known{Limits{Total: numbers[0], Input: numbers[1], Output: numbers[2], Source: Table}, family}
 	}
 	return t, nil
 }

@@ -22,7 +22,10 @@ const (
 // the window is unknown.
 type Limits struct {
 	Total, Input, Output Tokens
-	Source               Source
+	// Bytes is the longest request body that the upstream takes; zero: not known.
+	// It says nothing about tokens, and Source says nothing about it.
+	Bytes  int64
+	Source Source
 }
 
 // Settings are the shares that turn limits into a budget. See the configuration
@@ -31,6 +34,8 @@ type Settings struct {
 	Trigger       float64 // share of usable from which a fold is prepared
 	KeepRecent    float64 // share of the window for the tail
 	Recall        float64 // share of the window for recalled passages
+	Handoff       float64 // share of usable for a model's summary; zero: 0.15
+	Deterministic float64 // share of usable for a handoff without a model; zero: 0.15
 	ReserveOutput Tokens  // when the request names no output limit
 }
 
@@ -43,10 +48,21 @@ type Budget struct {
 	Usable Tokens
 	// Trigger is the share of Usable from which a fold is prepared.
 	Trigger Tokens
+	// Handoff and Deterministic are the most that a handoff takes, by a model and
+	// without one (zero: 15 % of Usable); Recall the most that recalled passages take, zero: none.
+	Handoff, Deterministic, Recall Tokens
+	// Known is a part of the request that the upstream has counted. Zero: none.
+	Known Known
 	// Correction is what the upstream counts for one token of ours, 1 if unknown.
 	Correction float64
 	// Step is Correction rounded up to a step: 1, 1.15, 1.3, 1.5, 2, 3.
 	Step float64
+}
+
+// Known is the beginning of a request whose size the upstream reported.
+type Known struct {
+	Counted  Tokens // our count of it, uncorrected
+	Reported Tokens // the upstream's
 }
 
 // Observation is one request whose size the upstream reported.
