@@ -10,7 +10,7 @@ import (
 )
 
 func TestNewBudget(t *testing.T) {
-	settings := window.Settings{Trigger: 0.8, ReserveOutput: 4096}
+	settings := window.Settings{Trigger: 0.8, ReserveOutput: 4096, Recall: 0.05, Deterministic: 0.25}
 	for _, tc := range []struct {
 		name            string
 		total, input    window.Tokens
@@ -33,6 +33,9 @@ func TestNewBudget(t *testing.T) {
 		t.Run(tc.name, func(t *testing.T) {
 			l := limits(tc.total, tc.input, window.Table)
 			want := window.Budget{Limits: l, Usable: tc.usable, Trigger: tc.trigger, Correction: 1.2, Step: 1.3}
+			want.Handoff = window.Tokens(0.15 * float64(tc.usable)) // where no share is named
+			want.Deterministic = tc.usable / 4
+			want.Recall = tc.total / 20
 			if got := window.NewBudget(l, settings, tc.named, 1.2, 1.3); got != want {
 				t.Errorf("NewBudget = %+v, want %+v", got, want)
 			}
@@ -73,4 +76,33 @@ func TestNewBudgetProperties(t *testing.T) {
 			t.Fatalf("correction %v, step %v", b.Correction, b.Step)
 		}
 	})
+}
+
+// What the upstream counted is taken as it said; the rest is an estimate. Less
+// than what was counted is its share of it, so that a fold is never taken for
+// smaller than it is.
+func TestCorrected(t *testing.T) {
+	known := window.Known{Counted: 1000, Reported: 1100}
+	for _, tc := range []struct {
+		name  string
+		known window.Known
+		n     window.Tokens
+		want  window.Tokens
+	}{
+		{"nothing known", window.Known{}, 1000, 1300},
+		{"all of it known", known, 1000, 1100},
+		{"more since", known, 1500, 1100 + 650},
+		{"less than that", known, 500, 550},
+		{"nothing", known, 0, 0},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			b := window.Budget{Correction: 1.3, Known: tc.known}
+			if got := b.Corrected(tc.n); got != tc.want {
+				t.Errorf("Corrected(%d) = %d, want %d", tc.n, got, tc.want)
+			}
+		})
+	}
+	if got := (window.Budget{}).Corrected(7); got != 7 {
+		t.Errorf("without a correction: %d, want 7", got)
+	}
 }
