@@ -10,6 +10,12 @@ package chat
 // deprecated function call answers the latest such call of its name, else the
 // latest of any name. Results that answer nothing bind nothing.
 //
+// Nor is a cut legal that would make two turns of a user neighbours that were
+// none. What replaces the messages is a user's turn, and merges only with a
+// user's that comes next; chat templates that demand turns count neither results
+// nor messages with calls. So the first turn they count after such a cut is no
+// user's, unless the one before it was.
+//
 // [0] is always true. The last entry, the cut after everything, is false while a
 // call of the last message that is no result has no result: one may still come.
 func (r *Request) Cuttable() []bool {
@@ -33,9 +39,30 @@ func (r *Request) Cuttable() []bool {
 		over += spans[p]
 		ok[p] = over == 0 && !messages[p].Role.Result()
 	}
+	forbidNewNeighbours(messages, ok)
 	ok[len(messages)] = !inFlight(messages)
 	ok[0] = true
 	return ok
+}
+
+// forbidNewNeighbours takes out the cuts after which a user's turn would follow
+// the one that replaces the messages, where it followed none.
+func forbidNewNeighbours(messages []Message, ok []bool) {
+	users := false // whether the turn before is a user's
+	since := 0     // where the messages that are no turns began
+	for p := range messages {
+		m := &messages[p]
+		if m.Role.Result() || len(m.Calls) > 0 {
+			continue
+		}
+		user := m.Role == RoleUser
+		if user && !users {
+			for q := since; q < p; q++ {
+				ok[q] = false
+			}
+		}
+		users, since = user, p+1
+	}
 }
 
 // callKey names a call: by id, or by name where it is a deprecated function call.

@@ -63,7 +63,11 @@ func TestCuttable(t *testing.T) {
 		{"all results", "u a:1,2 t:1 t:2", "||--|"},
 		{"result without a call", "u t:9 u", "|-||"},
 		{"result first", "t:9 u", "|||"},
-		{"result before its call", "t:1 a:1 u", "||||"},
+		{"result before its call", "t:1 a:1 u", "|-||"},
+		{"a user after calls", "u a a:1 t:1 u", "||--||"},
+		{"a user after calls, and before them", "u a:1 t:1 u", "||-||"},
+		{"calls first", "a:1 t:1 a:2 t:2 u", "|---||"},
+		{"an answer after calls", "u a a:1 t:1 a u", "|||-|||"},
 		{"unanswered call in the middle", "u a:1 u a:2 t:2 u", "||||-||"},
 		{"split by another message", "u a:1 u t:1 u", "||--||"},
 		{"answered twice", "a:1 t:1 u t:1 u", "|---||"},
@@ -77,7 +81,7 @@ func TestCuttable(t *testing.T) {
 		{"too few results without ids", "u a:1,2 t:", "||--"},
 		{"deprecated", "u f:g n:g u", "||-||"},
 		{"deprecated, other name", "u f:g n:h u", "||-||"},
-		{"deprecated, twice", "f:g n:g f:g n:g u", "|-|-||"},
+		{"deprecated, twice", "f:g n:g f:g n:g u", "|---||"},
 		{"deprecated, in flight", "u f:g", "||-"},
 		{"deprecated, orphan", "u n:g u", "|-||"},
 		{"kinds do not mix", "a:g n:g u", "|-||"},
@@ -125,9 +129,23 @@ func plainly(messages []chat.Message) []bool {
 				legal = false
 			}
 		}
+		if legal && messages[p].Role != chat.RoleUser {
+			before, after := turn(messages, p-1, -1), turn(messages, p, 1)
+			legal = after != chat.RoleUser || before == chat.RoleUser
+		}
 		ok = append(ok, legal || p == 0)
 	}
 	return ok
+}
+
+// turn is the role of the first turn from message i on, in steps.
+func turn(messages []chat.Message, i, step int) chat.Role {
+	for ; i >= 0 && i < len(messages); i += step {
+		if m := messages[i]; !m.Role.Result() && len(m.Calls) == 0 {
+			return m.Role
+		}
+	}
+	return chat.RoleOther
 }
 
 // answers is the message whose call message j answers, or -1.

@@ -55,8 +55,9 @@ type envelopeFields struct {
 	messages, model, stream, maxTokens, maxCompletion Span
 	tools, functions, responseFormat                  Span
 
-	native  string
-	doubled string
+	native   string
+	doubled  string
+	toolsOff bool
 }
 
 // read consumes the value of the key read last.
@@ -73,7 +74,13 @@ func (f *envelopeFields) read(s *scanner) {
 		*into = v
 		return
 	}
-	if f.native == "" && !s.bad && asksNative(name, v.Of(s.b)) {
+	if s.bad {
+		return
+	}
+	if name == "tool_choice" {
+		f.toolsOff = stringIs(v.Of(s.b), "none")
+	}
+	if f.native == "" && asksNative(name, v.Of(s.b)) {
 		f.native = name
 	}
 }
@@ -112,6 +119,7 @@ func (f *envelopeFields) envelope(body []byte) Envelope {
 		ResponseFormat:      f.responseFormat,
 		JSONObject:          asksJSONObject(f.responseFormat.Of(body)),
 		Native:              f.native,
+		ToolsOff:            f.toolsOff,
 	}
 	if e.Tools.Empty() {
 		e.Tools = f.functions

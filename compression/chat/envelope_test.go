@@ -190,7 +190,19 @@ func TestNative(t *testing.T) {
 		{"nothing", `"a":1`, ""},
 		{"context_management", `"context_management":[{"type":"compaction"}]`, "context_management"},
 		{"context_management null", `"context_management":null`, ""},
+		{"context_management of Anthropic", `"context_management":{"edits":[{"type":"clear_tool_uses_20250919"}]}`, "context_management"},
+		{"context_management empty", `"context_management":[]`, ""},
+		{"context_management without an edit", `"context_management":{"edits":[]}`, ""},
+		{"context_management of no kind", `"context_management":"auto"`, ""},
+		{"betas", `"betas":["interleaved-thinking-2025-05-14","compact-2026-01-12"]`, "betas"},
+		{"betas, another", `"betas":["interleaved-thinking-2025-05-14"]`, ""},
+		{"betas null", `"betas":null`, ""},
+		{"anthropic_beta as one string", `"anthropic_beta":"a-1, context-management-2025-06-27"`, "anthropic_beta"},
+		{"extra_body", `"extra_body":{"x":1,"truncate_prompt_tokens":-1}`, "extra_body"},
+		{"extra_body, nothing asked", `"extra_body":{"x":1}`, ""},
+		{"extra_body in extra_body", `"extra_body":{"extra_body":{"truncation":"auto"}}`, ""},
 		{"compaction", `"compaction":{}`, "compaction"},
+		{"compaction false", `"compaction":false`, ""},
 		{"compaction null", `"compaction":null`, ""},
 		{"truncation auto", `"truncation":"auto"`, "truncation"},
 		{"truncation auto escaped", `"trunc\u0061tion":"\u0061uto"`, "truncation"},
@@ -209,6 +221,8 @@ func TestNative(t *testing.T) {
 		{"first of two", `"truncation":"auto","compaction":{}`, "truncation"},
 		{"below the top", `"extra":{"truncation":"auto"}`, ""},
 		{"compaction item", `"messages":[{"role":"assistant","content":[{"type":"compaction"}]}]`, "compaction"},
+		{"compaction trigger", `"messages":[{"type":"compaction_trigger"}]`, "compaction"},
+		{"compaction summary", `"messages":[{"type":"compaction_summary","encrypted_content":"x"}]`, "compaction"},
 		{"compaction item escaped", `"messages":[{"role":"assistant","content":[{"t\u0079pe":"c\u006fmpaction"}]}]`, "compaction"},
 		{"a field before an item", `"truncation":"auto","messages":[{"role":"assistant","content":[{"type":"compaction"}]}]`, "truncation"},
 		{"the word in text", `"messages":[{"role":"user","content":"\"type\":\"compaction\""}]`, ""},
@@ -228,6 +242,27 @@ func TestNative(t *testing.T) {
 				t.Errorf("got %q, want %q", e.Native, tt.want)
 			}
 		})
+	}
+}
+
+func TestToolsOff(t *testing.T) {
+	tests := map[string]bool{
+		`"tool_choice":"none"`:              true,
+		`"tool_choice":"n\u006fne"`:         true,
+		`"tool_choice":"auto"`:              false,
+		`"tool_choice":{"type":"none"}`:     false,
+		`"tool_choice":null`:                false,
+		`"x":{"tool_choice":"none"}`:        false,
+		`"metadata":{"tool_choice":"none"}`: false,
+	}
+	for field, want := range tests {
+		e, err := chat.ReadEnvelope([]byte(`{"messages":[],` + field + `}`))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if e.ToolsOff != want {
+			t.Errorf("%s: got %t, want %t", field, e.ToolsOff, want)
+		}
 	}
 }
 

@@ -1,5 +1,7 @@
 package chat
 
+import "strings"
+
 // What a request says to somebody else: that its server is to shorten it, or
 // that it means tokens which its bytes do not show.
 
@@ -69,9 +71,20 @@ func (s *scanner) sawType(name []byte) {
 	switch {
 	case opaqueName(name), s.watch != watchSchema && opaqueWord(name):
 		s.seen |= sawOpaque
-	case s.watch == watchMessages && (string(name) == "compaction" || string(name) == "compaction_trigger"):
+	case s.watch == watchMessages && compactionItem(name):
 		s.seen |= sawCompaction
 	}
+}
+
+// compactionItem knows the types of the items that stand for what a server has
+// compacted, or ask it to: OpenAI's (compaction, compaction_trigger; Codex also
+// reads and writes the two others) and Anthropic's blocks (compaction).
+func compactionItem(name []byte) bool {
+	switch string(name) {
+	case "compaction", "compaction_trigger", "compaction_summary", "context_compaction":
+		return true
+	}
+	return false
 }
 
 // lookAtTop examines a top-level key. There "audio" describes the answer, and
@@ -116,17 +129,67 @@ func opaqueWord(name []byte) bool {
 }
 
 // asksNative reports whether the top-level field asks the server, or a gateway
-// on the way, to shorten the request.
+// on the way, to shorten the request:
+//
+//   - context_management: OpenAI's and Anthropic's (compaction and the clearing of
+//     old tool results). Without an entry it asks nothing.
+//   - compaction: Anthropic's on demand.
+//   - betas, anthropic_beta: the names of Anthropic's features of those two,
+//     where a body carries them.
+//   - truncation "auto": OpenAI's. truncate_prompt_tokens: vLLM's.
+//   - transforms, plugins: OpenRouter's.
+//   - extra_body: what LiteLLM and others pass on as if it stood at the top.
 func asksNative(name string, value []byte) bool {
 	switch name {
-	case "context_management", "compaction", "truncate_prompt_tokens":
-		return value[0] != 'n'
+	case "context_management":
+		return asksManagement(value)
+	case "compaction", "truncate_prompt_tokens":
+		return value[0] != 'n' && value[0] != 'f'
+	case "betas", "anthropic_beta":
+		return asksBeta(value)
 	case "truncation":
 		return stringIs(value, "auto")
 	case "transforms":
 		return asksTransform(value)
 	case "plugins":
 		return asksPlugin(value)
+	case "extra_body":
+		asks := false
+		eachMember(value, func(name string, value []byte) {
+			asks = asks || name != "extra_body" && asksNative(name, value)
+		})
+		return asks
+	}
+	return false
+}
+
+// asksManagement: a list of OpenAI's entries, or Anthropic's object of edits.
+func asksManagement(raw []byte) bool {
+	asks := false
+	eachElement(raw, func([]byte) { asks = true })
+	eachMember(raw, func(name string, value []byte) {
+		if name != "edits" {
+			asks = asks || value[0] != 'n'
+			return
+		}
+		eachElement(value, func([]byte) { asks = true })
+	})
+	return asks
+}
+
+// asksBeta: one name, several with commas between them, or a list of names.
+func asksBeta(raw []byte) bool {
+	asks := namesBeta(raw)
+	eachElement(raw, func(value []byte) { asks = asks || namesBeta(value) })
+	return asks
+}
+
+func namesBeta(raw []byte) bool {
+	for name := range strings.SplitSeq(decodeExact(raw, Span{0, len(raw)}), ",") {
+		name = strings.TrimSpace(name)
+		if strings.HasPrefix(name, "compact-") || strings.HasPrefix(name, "context-management-") {
+			return true
+		}
 	}
 	return false
 }

@@ -47,9 +47,12 @@ type Envelope struct {
 	ResponseFormat      Span
 	// JSONObject: response_format asks for json_object.
 	JSONObject bool
+	// ToolsOff: tool_choice is "none".
+	ToolsOff bool
 	// Native names the field by which the request already asks somebody else to
-	// shorten it (context_management, compaction, truncation "auto", plugins or
-	// transforms with context compression, truncate_prompt_tokens), or
+	// shorten it (context_management, compaction, betas of these, truncation
+	// "auto", plugins or transforms with context compression,
+	// truncate_prompt_tokens; extra_body where one of them stands in it), or
 	// "compaction" where a message holds a compaction item; empty if none.
 	Native string
 	// Opaque: the body may refer to tokens that its bytes do not show: images,
