@@ -1,6 +1,7 @@
 package refusal_test
 
 import (
+	"bytes"
 	"testing"
 
 	"github.com/foldgate/foldgate/compression/refusal"
@@ -17,6 +18,15 @@ func FuzzClassify(f *testing.F) {
 	} {
 		f.Add(400, []byte(body))
 	}
+	for _, body := range []string{
+		"<html><head><title>413 Request Entity Too Large</title></head></html>",
+		`{"error":{"message":"Request payload size exceeds the limit: 20971520 bytes."}}`,
+		`{"error":"Request body too large. Max 512KiB allowed."}`, `Body exceeded 4.5mb limit`,
+		`{"error":{"type":"request_too_large","message":"Request exceeds the maximum size"}}`,
+		`{"choices":[{"message":{"content":""},"finish_reason":"model_context_window_exceeded"}]}`,
+	} {
+		f.Add(413, []byte(body))
+	}
 	f.Add(500, []byte(`{"error":{"message":"Jinja Exception: roles must alternate"}}`))
 	f.Fuzz(func(t *testing.T, status int, body []byte) {
 		got := refusal.Classify(status, body)
@@ -29,11 +39,16 @@ func FuzzClassify(f *testing.F) {
 			t.Fatalf("about a number that is not there: %+v", got)
 		case (got.Kind == refusal.None || got.Kind == refusal.Structure) && got != (refusal.Refusal{Kind: got.Kind}):
 			t.Fatalf("numbers without a size: %+v", got)
+		case got.Kind == refusal.TooLarge && got != refusal.Refusal{Kind: got.Kind, Bytes: got.Bytes}:
+			t.Fatalf("tokens of a body: %+v", got)
+		case got.Bytes != 0 && (got.Kind != refusal.TooLarge || got.Bytes < 1<<10 || got.Bytes > 4<<30):
+			t.Fatalf("implausible bytes: %+v", got)
 		case status < 200 && got.Kind != refusal.None, status == 429 && got.Kind != refusal.None:
 			t.Fatalf("status %d: %+v", status, got)
 		}
 		if r := refusal.InStream(body); r.Kind != refusal.None {
-			if _, ok := refusal.ErrorObject(body); !ok {
+			ended := r == refusal.Refusal{Kind: refusal.Overflow} && bytes.Contains(body, []byte("model_context_window_exceeded"))
+			if _, ok := refusal.ErrorObject(body); !ok && !ended {
 				t.Fatalf("%+v without an error object", r)
 			}
 		}

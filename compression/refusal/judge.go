@@ -12,8 +12,11 @@ const (
 	// What a limit must be to be believed, in tokens.
 	minLimit = 1 << 10
 	maxLimit = 10_000_000
-	// maxNumber is the largest number that is read at all.
+	// maxNumber is the largest number of tokens that is read at all.
 	maxNumber = 1_000_000_000
+	// What a limit must be to be believed, in bytes.
+	minBytes = 1 << 10
+	maxBytes = 4 << 30
 )
 
 // matcher is a wording ready to be asked.
@@ -30,7 +33,11 @@ type finding struct {
 	estimated bool // the sizes are "about"
 }
 
-const number = `\d[\d,_]*`
+const (
+	number = `\d[\d,_]*`
+	size   = `\d[\d,_]*(?:\.\d+)?`
+	unit   = `bytes?|[kmg]i?b`
+)
 
 // matchers and sizes are compiled once and never changed.
 var (
@@ -43,7 +50,8 @@ func compile(all []wording) []matcher {
 	for _, name := range []string{"limit", "input", "output"} {
 		names = append(names, "{"+name+"}", "(?P<"+name+">"+number+")")
 	}
-	expand := strings.NewReplacer(append(names, "{n}", number)...)
+	names = append(names, "{n}", number, "{bytes}", "(?P<bytes>"+size+")", "{unit}", "(?P<unit>"+unit+")")
+	expand := strings.NewReplacer(names...)
 	compiled := make([]matcher, 0, len(all))
 	for _, w := range all {
 		re := regexp.MustCompile(expand.Replace(w.pattern))
@@ -63,6 +71,9 @@ func (r *report) judge(status int) Refusal {
 	found := r.match(0)
 	if found.Kind == None {
 		found.Kind = r.kindByCode()
+	}
+	if found.Kind == None && status == contentTooLarge {
+		found.Kind = r.kindOf413()
 	}
 	if found.Kind == Overflow && r.nCtx > 0 && r.nPrompt > 0 {
 		found.Limit, found.Actual = r.nCtx, r.nPrompt
@@ -109,6 +120,7 @@ func (r *report) match(of flag) finding {
 // read makes a finding of the groups of a match.
 func (m matcher) read(text []byte, at []int) finding {
 	found := finding{Refusal: Refusal{Kind: m.kind, InputLimit: m.flags&inputLimit != 0}}
+	var bytesOf, unitOf string
 	for i, name := range m.groups {
 		if name == "" || at[2*i] < 0 {
 			continue
@@ -127,9 +139,38 @@ func (m matcher) read(text []byte, at []int) finding {
 			found.estimated = true
 		case "parts":
 			found.Actual, found.Output = sumParts(group)
+		case "bytes":
+			bytesOf = group
+		case "unit":
+			unitOf = group
 		}
 	}
+	found.Bytes = byteSize(bytesOf, unitOf)
 	return found
+}
+
+// byteSize is a size in bytes; 0 if it is none, or none that is plausible.
+func byteSize(size, unit string) int64 {
+	f, err := strconv.ParseFloat(strings.NewReplacer(",", "", "_", "").Replace(size), 64)
+	if err != nil {
+		return 0
+	}
+	factor, base := 1.0, 1000.0
+	if strings.Contains(unit, "i") {
+		base = 1024
+	}
+	switch {
+	case strings.HasPrefix(unit, "k"):
+		factor = base
+	case strings.HasPrefix(unit, "m"):
+		factor = base * base
+	case strings.HasPrefix(unit, "g"):
+		factor = base * base * base
+	}
+	if f *= factor; f < minBytes || f > maxBytes {
+		return 0
+	}
+	return int64(f)
 }
 
 // sumParts adds up what is input and what is output in a list such as
@@ -153,15 +194,34 @@ func (r *report) kindByCode() Kind {
 	if slices.ContainsFunc(structureCodes(), r.has) {
 		return Structure
 	}
+	if slices.ContainsFunc(tooLargeCodes(), r.has) {
+		return TooLarge
+	}
 	return None
+}
+
+// contentTooLarge is the status of RFC 9110 for a body of too many bytes.
+const contentTooLarge = 413
+
+// kindOf413 is what the status says by itself. Proxies and the servers behind
+// them mean bytes, and mostly say no more; some that count tokens use it too.
+func (r *report) kindOf413() Kind {
+	if bytes.Contains(r.text, []byte("tokens")) {
+		return Overflow
+	}
+	return TooLarge
 }
 
 // settled tells the output cap from the overflow by the numbers, and drops those
 // that cannot be right.
 func (f finding) settled() Refusal {
-	if f.Kind == Structure || f.Kind == None {
+	switch f.Kind {
+	case Structure, None:
 		return Refusal{Kind: f.Kind}
+	case TooLarge:
+		return Refusal{Kind: TooLarge, Bytes: f.Bytes}
 	}
+	f.Bytes = 0
 	if f.Limit > 0 && f.Output > 0 {
 		// An output of up to three quarters of the window leaves room for a
 		// folded input. Above that only the caller can help, unless the input

@@ -13,6 +13,8 @@ const (
 	OutputCap
 	// Structure: the order or the form of the messages was refused.
 	Structure
+	// TooLarge: the body has too many bytes, whatever it holds in tokens.
+	TooLarge
 )
 
 // String names the kind as logs and metrics do.
@@ -24,6 +26,8 @@ func (k Kind) String() string {
 		return "output-cap"
 	case Structure:
 		return "structure"
+	case TooLarge:
+		return "too-large"
 	default:
 		return "none"
 	}
@@ -46,6 +50,10 @@ type Refusal struct {
 	LowerBound bool
 	// InputLimit: Limit is for the input alone.
 	InputLimit bool
+	// Bytes is the longest body that the upstream takes, in bytes, of a TooLarge;
+	// 0 if it named none, or none that is plausible. A unit of thousands is read
+	// as such (1 MB is 1,000,000 bytes): the smaller of its two meanings.
+	Bytes int64
 }
 
 // Classify reads the body of a response. With a status of 400 and more the
@@ -65,6 +73,9 @@ func Classify(status int, body []byte) Refusal {
 // whole body of that status. It is cheap where there is no error. An event that
 // is named error may have data of another form: that is for Classify, with 400.
 func InStream(data []byte) Refusal {
+	if ranOut(data) {
+		return Refusal{Kind: Overflow}
+	}
 	if !maybeError(data) {
 		return Refusal{}
 	}

@@ -22,6 +22,15 @@ func openAI(message string) string {
 	return string(b)
 }
 
+// quoted is s as a JSON string.
+func quoted(s string) string {
+	b, err := json.Marshal(s)
+	if err != nil {
+		panic(err)
+	}
+	return string(b)
+}
+
 func overflow(limit, actual int) refusal.Refusal {
 	return refusal.Refusal{Kind: refusal.Overflow, Limit: limit, Actual: actual}
 }
@@ -148,7 +157,6 @@ func TestClassifyWordings(t *testing.T) {
 // Every shape that carries the same words must give the same answer.
 func TestClassifyShapes(t *testing.T) {
 	const message = `This model's maximum context length is 8192 tokens. However, your messages resulted in 9001 tokens.`
-	quoted := func(s string) string { b, _ := json.Marshal(s); return string(b) }
 	inner := openAI(message)
 	tests := map[string]string{
 		"error object":       inner,
@@ -206,7 +214,7 @@ func TestClassifyCodesAndStatuses(t *testing.T) {
 		{"401 quotes anything", 401, openAI(words), refusal.Refusal{}},
 		{"402 speaks of max_tokens", 402, openAI("This request requires more credits, or fewer max_tokens. max_tokens is too large"), refusal.Refusal{}},
 		{"413 with words", 413, openAI(words), overflow(8192, 9001)},
-		{"413 by bytes", 413, `{"type":"error","error":{"type":"request_too_large","message":"Request exceeds the maximum size"}}`, refusal.Refusal{}},
+		{"413 by bytes", 413, `{"type":"error","error":{"type":"request_too_large","message":"Request exceeds the maximum size"}}`, refusal.Refusal{Kind: refusal.TooLarge}},
 		{"422", 422, `{"error":"Input validation error: ` + "`inputs`" + ` must have less than 2048 tokens. Given: 3000","error_type":"validation"}`, overInput(2048, 3000)},
 		{"type tokens", 413, `{"error":{"message":"` + words + `","type":"tokens","code":"x"}}`, refusal.Refusal{}},
 		{"rate limit code", 400, `{"error":{"message":"` + words + `","code":"rate_limit_exceeded"}}`, refusal.Refusal{}},
@@ -293,10 +301,10 @@ func TestClassifyIsBounded(t *testing.T) {
 
 func TestKindString(t *testing.T) {
 	var all []string
-	for _, k := range []refusal.Kind{refusal.None, refusal.Overflow, refusal.OutputCap, refusal.Structure, 99} {
+	for _, k := range []refusal.Kind{refusal.None, refusal.Overflow, refusal.OutputCap, refusal.Structure, refusal.TooLarge, 99} {
 		all = append(all, k.String())
 	}
-	if got, want := fmt.Sprint(all), "[none overflow output-cap structure none]"; got != want {
+	if got, want := fmt.Sprint(all), "[none overflow output-cap structure too-large none]"; got != want {
 		t.Errorf("got %s, want %s", got, want)
 	}
 }

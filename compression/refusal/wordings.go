@@ -12,6 +12,8 @@ package refusal
 //	{input}   the input's size
 //	{output}  what is set aside for the answer
 //	{n}       any other number
+//	{bytes}   the longest body, with a fraction or without one, in
+//	{unit}    bytes or a multiple of them
 //
 // Three groups have a meaning of their own. Where (?P<least>...) matches, the
 // input's size is a lower bound; where (?P<about>...) does, sizes are estimates.
@@ -36,7 +38,7 @@ const (
 // table is every wording that is known, in the order in which they are asked.
 func table() []wording {
 	var all []wording
-	for _, group := range [][]wording{overflows(), outputCaps(), structures(), looseOverflows()} {
+	for _, group := range [][]wording{overflows(), outputCaps(), structures(), tooLarge(), looseOverflows()} {
 		all = append(all, group...)
 	}
 	return all
@@ -100,6 +102,8 @@ func overflows() []wording {
 		{needs: "must be less than max_seq_len", pattern: `length of prompt_tokens \({input}\) must be less than max_seq_len \({limit}\)`, kind: Overflow},
 		{needs: "range of input length", pattern: `range of input length should be \[{n}, ?{limit}\]`, kind: Overflow, flags: inputLimit},
 		{needs: "maximum allowed input length", pattern: `input length {input} exceeds the maximum allowed input length of {limit}`, kind: Overflow, flags: inputLimit},
+		// GitHub Models, in the words of a refused body.
+		{needs: "request body too large for", pattern: `request body too large for .{1,100}max size: {limit} tokens`, kind: Overflow, flags: inputLimit},
 	}
 }
 
@@ -130,7 +134,7 @@ func looseOverflows() []wording {
 
 // overflowCodes are what tells an overflow where no wording did.
 func overflowCodes() []string {
-	return []string{"context_length_exceeded", typedOverflow, "model_max_prompt_tokens_exceeded"}
+	return []string{"context_length_exceeded", typedOverflow, "model_max_prompt_tokens_exceeded", "tokens_limit_reached"}
 }
 
 // typedOverflow is the type of llama.cpp's error, of which early builds
