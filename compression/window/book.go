@@ -9,19 +9,25 @@ import (
 // What a Book remembers, and for how long.
 const (
 	// LearnedFor is how long a learned window, or an acceptance that contradicts
-	// the table, holds. After it the table is right again until shown otherwise.
+	// the table or an advertisement, holds. After it they are right again until
+	// shown otherwise.
 	LearnedFor = 6 * time.Hour
 	// CheckEvery is how often a limit that refuses is checked at most.
 	CheckEvery = time.Hour
 	// MaxScopes is how many scopes are remembered, and how many corrections.
 	MaxScopes = 4096
-	// MaxModels is how many models are remembered in a scope.
+	// MaxModels is how many models are remembered in a scope: so many lessons, and
+	// so many advertisements.
 	MaxModels = 64
 	// MaxName is the longest name of a model that is remembered, in bytes.
 	MaxName = 256
-	// MinLearned and MaxLearned are what is plausible in an overflow error.
+	// MinLearned and MaxLearned are what is plausible in an overflow error or an
+	// advertisement.
 	MinLearned Tokens = 1024
 	MaxLearned Tokens = 10_000_000
+	// MinBytes and MaxBytes are what is plausible as the longest body.
+	MinBytes int64 = 4 << 10
+	MaxBytes int64 = 1 << 40
 )
 
 // Scope is whose knowledge is meant. Both are any strings; they are compared as
@@ -36,20 +42,15 @@ type Book struct {
 	fallback Tokens
 
 	mu     sync.RWMutex
-	scopes *memory[Scope, *memory[string, *lesson]]
+	scopes *memory[Scope, *knowledge]
 
 	corrections corrections
 }
 
-// lesson is what an upstream taught about one model. The zero value is nothing.
-type lesson struct {
-	learned      Limits
-	learnedUntil time.Time
-	// accepted is the largest request that the upstream took although the table
-	// said less.
-	accepted      Tokens
-	acceptedUntil time.Time
-	checked       time.Time
+// knowledge is what is remembered of one scope.
+type knowledge struct {
+	lessons *memory[string, *lesson]
+	adverts *memory[string, advert]
 }
 
 // NewBook makes a Book. The error names every rule that cannot be.
@@ -65,43 +66,63 @@ func NewBook(c BookConfig) (*Book, error) {
 		rules:       ordered(c.Rules),
 		table:       models,
 		fallback:    c.Default,
-		scopes:      newMemory[Scope, *memory[string, *lesson]](MaxScopes),
+		scopes:      newMemory[Scope, *knowledge](MaxScopes),
 		corrections: corrections{estimates: newMemory[pair, *estimate](MaxScopes)},
 	}, nil
 }
 
 // Lookup answers what the model accepts, from the strongest source that knows.
 // It never blocks and never allocates. Total is zero, and Source Unknown, where
-// nothing knows.
+// nothing knows. Bytes is what was learned, whatever the source of the rest.
 func (b *Book) Lookup(s Scope, model string, now time.Time) Limits {
-	if l, ok := b.configured(model); ok {
-		return l
-	}
 	b.mu.RLock()
 	defer b.mu.RUnlock()
-	return b.taught(b.lesson(s, model), model, now)
+	have, ad := b.recall(s, model)
+	l, ok := b.configured(model)
+	if !ok {
+		l = b.taught(have, ad, model, now)
+	}
+	if have != nil {
+		l.Bytes = have.bodyLimit(now)
+	}
+	return l
 }
 
-// Learn keeps limits that an overflow error of the upstream named; either Total
-// or Input may be zero. It reports whether they are news: plausible and, when
-// something other than a default is known, lower than that. Learning the same
-// again prolongs it and is no news. Where a rule is configured Lookup goes on to
-// answer that.
+// Learn keeps limits that an overflow error of the upstream named; of Total,
+// Input and Bytes those that it did not name are zero. It reports whether they
+// are news: plausible and, when something other than a default is known, lower
+// than that. Learning the same again prolongs it and is no news. Where a rule is
+// configured Lookup goes on to answer that. What the upstream named only as a
+// lower bound is not for Learn.
 func (b *Book) Learn(s Scope, model string, l Limits, now time.Time) bool {
 	if len(model) > MaxName {
 		return false
 	}
+	now = instant(now)
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	have := b.lesson(s, model)
-	current, ok := b.configured(model)
-	if !ok || have != nil && now.Before(have.learnedUntil) {
-		current = b.taught(have, model, now)
+	bytes := b.learnBytes(s, model, l.Bytes, now)
+	return b.learnTokens(s, model, l, now) || bytes
+}
+
+func (b *Book) learnTokens(s Scope, model string, l Limits, now time.Time) bool {
+	have, ad := b.recall(s, model)
+	current, configured := b.configured(model)
+	if configured && have != nil {
+		if learned, ok := have.limits(now); ok {
+			current = learned
+		}
+	}
+	if !configured {
+		current = b.taught(have, ad, model, now)
 	}
 	if current.Source == Default {
 		current = Limits{}
 	}
-	l, ok = completed(l, current)
+	if l.Input > 0 && l.Input == l.Total {
+		l.Total = 0 // an error names one limit: this one is for the input alone
+	}
+	l, ok := completed(l, current, Learned)
 	if !ok {
 		return false
 	}
@@ -109,43 +130,94 @@ func (b *Book) Learn(s Scope, model string, l Limits, now time.Time) bool {
 	if current.Total > 0 && !same && !lowerThan(l, current) {
 		return false
 	}
-	kept := b.remember(s, model)
-	kept.learned, kept.learnedUntil = l, now.Add(LearnedFor)
+	b.remember(s, model).learn(l, now)
 	return !same
 }
 
+func (b *Book) learnBytes(s Scope, model string, limit int64, now time.Time) bool {
+	if limit < MinBytes || limit > MaxBytes {
+		return false
+	}
+	var current int64
+	if have, _ := b.recall(s, model); have != nil {
+		current = have.bodyLimit(now)
+	}
+	if current > 0 && limit > current {
+		return false
+	}
+	b.remember(s, model).limitBytes(limit, now)
+	return limit != current
+}
+
 // Unlearn forgets what Learn kept for the model.
-func (b *Book) Unlearn(s Scope, model string) {
+func (b *Book) Unlearn(s Scope, model string, now time.Time) {
+	now = instant(now)
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if have := b.lesson(s, model); have != nil {
-		have.learned, have.learnedUntil = Limits{}, time.Time{}
+	have, _ := b.recall(s, model)
+	if have == nil {
+		return
+	}
+	have.forget(now)
+	if have.bytes.limit > 0 {
+		have.limitBytes(0, now)
 	}
 }
 
 // AcceptedAbove takes in that the upstream accepted a request of so many tokens,
 // as the upstream counts. If that is more than a learned limit, the limit is
-// forgotten; if it is more than the table says, the table does not count for
-// this scope and model for LearnedFor. Anything else changes nothing, so it may
-// be called for every accepted request.
+// forgotten; if it is more than the table or an advertisement says, that does not
+// count for this scope and model for LearnedFor. Anything else changes nothing,
+// so it may be called for every accepted request.
 func (b *Book) AcceptedAbove(s Scope, model string, tokens Tokens, now time.Time) {
 	if len(model) > MaxName {
 		return
 	}
-	current := b.Lookup(s, model, now)
-	if current.Source != Learned && current.Source != Table || tokens <= current.input() {
+	now = instant(now)
+	b.mu.RLock()
+	have, ad := b.recall(s, model)
+	news := b.disproves(have, ad, model, tokens, now)
+	b.mu.RUnlock()
+	if !news {
 		return
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	have := b.lesson(s, model)
-	if have != nil && now.Before(have.learnedUntil) && tokens > have.learned.input() {
-		have.learned, have.learnedUntil = Limits{}, time.Time{}
+	b.remember(s, model).accept(tokens, now)
+}
+
+// acceptAgain is how old an acceptance is when it is noted anew.
+const acceptAgain = LearnedFor / 6
+
+// disproves reports whether an accepted request contradicts what is known, and
+// nothing noted lately says so already. It needs the lock.
+func (b *Book) disproves(have *lesson, ad advert, model string, tokens Tokens, now time.Time) bool {
+	if have != nil {
+		if l, ok := have.limits(now); ok && tokens > l.input() {
+			return true
+		}
+		if have.most(now) >= tokens && now.Sub(have.accepted.at) < acceptAgain {
+			return false
+		}
 	}
-	if l, ok := b.table.lookup(model); ok && tokens > l.input() {
-		have = b.remember(s, model)
-		have.accepted = max(tokens, have.acceptedAt(now))
-		have.acceptedUntil = now.Add(LearnedFor)
+	if now.Before(ad.until) && tokens > ad.input() {
+		return true
+	}
+	l, ok := b.table.lookup(model)
+	return ok && tokens > l.input()
+}
+
+// AcceptedBytes takes in that the upstream accepted a body of so many bytes. If
+// that is more than a learned limit of bytes, the limit is forgotten.
+func (b *Book) AcceptedBytes(s Scope, model string, bytes int64, now time.Time) {
+	now = instant(now)
+	if limit := b.Lookup(s, model, now).Bytes; limit == 0 || bytes <= limit {
+		return
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if have, _ := b.recall(s, model); have != nil {
+		have.limitBytes(0, now)
 	}
 }
 
@@ -182,53 +254,61 @@ func (b *Book) configured(model string) (Limits, bool) {
 	return Limits{}, false
 }
 
-// taught is Lookup without the configuration. have may be nil.
-func (b *Book) taught(have *lesson, model string, now time.Time) Limits {
+// taught is Lookup without the configuration. have may be nil, ad zero. An
+// overflow error is the better witness than an announcement where it allows less.
+func (b *Book) taught(have *lesson, ad advert, model string, now time.Time) Limits {
 	var accepted Tokens
 	if have != nil {
-		if now.Before(have.learnedUntil) {
-			return have.learned
+		accepted = have.most(now)
+	}
+	known := b.announced(ad, model, accepted, now)
+	if have != nil {
+		if l, ok := have.limits(now); ok && (known.Total == 0 || lowerThan(l, known)) {
+			return l
 		}
-		accepted = have.acceptedAt(now)
 	}
-	if l, ok := b.table.lookup(model); ok && l.input() >= accepted {
-		return l
-	}
-	if b.fallback > 0 && b.fallback >= accepted {
+	switch {
+	case known.Total > 0:
+		return known
+	case b.fallback > 0 && b.fallback >= accepted:
 		return Limits{Total: b.fallback, Source: Default}
 	}
 	return Limits{Source: Unknown}
 }
 
-// lesson answers what is remembered, nil if nothing is. It needs the lock.
-func (b *Book) lesson(s Scope, model string) *lesson {
-	if models, ok := b.scopes.get(s); ok {
-		have, _ := models.get(model)
-		return have
+// recall answers what is remembered of a model; a nil lesson and a zero advert
+// are nothing. It needs the lock.
+func (b *Book) recall(s Scope, model string) (*lesson, advert) {
+	k, ok := b.scopes.get(s)
+	if !ok {
+		return nil, advert{}
 	}
-	return nil
+	have, _ := k.lessons.get(model)
+	ad, _ := k.adverts.get(model)
+	return have, ad
 }
 
-// remember answers what is remembered, to be changed. It needs the write lock.
-func (b *Book) remember(s Scope, model string) *lesson {
-	models, ok := b.scopes.get(s)
+// scope answers what is remembered of a scope, to be changed. It needs the write
+// lock.
+func (b *Book) scope(s Scope) *knowledge {
+	k, ok := b.scopes.get(s)
 	if !ok {
-		models = newMemory[string, *lesson](MaxModels)
-		b.scopes.put(s, models)
+		k = &knowledge{lessons: newMemory[string, *lesson](MaxModels), adverts: newMemory[string, advert](MaxModels)}
+		b.scopes.put(s, k)
 	}
-	have, ok := models.get(model)
+	return k
+}
+
+// remember answers the lesson about a model, to be changed. It needs the write
+// lock.
+func (b *Book) remember(s Scope, model string) *lesson {
+	k := b.scope(s)
+	have, ok := k.lessons.get(model)
 	if !ok {
 		have = new(lesson)
-		models.put(model, have)
+		k.lessons.put(model, have)
 	}
 	return have
-}
-
-func (l *lesson) acceptedAt(now time.Time) Tokens {
-	if now.Before(l.acceptedUntil) {
-		return l.accepted
-	}
-	return 0
 }
 
 // input is the most that a request may hold. Zero: unknown.
@@ -239,24 +319,29 @@ func (l Limits) input() Tokens {
 	return l.Total
 }
 
-// completed fills in what an overflow error left out from what is known, and
-// reports whether the outcome is plausible.
-func completed(l, current Limits) (Limits, bool) {
+// completed makes three numbers of those that a source named and those that are
+// known, and reports whether the outcome is plausible. A total is never less than
+// an input limit; an input limit that is known holds on under another total where
+// it is less than that; an output limit of more than the total is none.
+func completed(l, known Limits, source Source) (Limits, bool) {
 	if l.Total <= 0 && l.Input <= 0 {
 		return Limits{}, false
 	}
-	l.Source = Learned
+	l.Source, l.Bytes = source, 0
 	if l.Total <= 0 {
-		l.Total = max(l.Input, current.Total)
+		l.Total = max(l.Input, known.Total)
 	}
 	if l.Input <= 0 || l.Input > l.Total {
 		l.Input = 0
 	}
-	if l.Input == 0 && current.Input > 0 && current.Input < l.Total {
-		l.Input = current.Input
+	if l.Input == 0 && known.Input > 0 && known.Input < l.Total {
+		l.Input = known.Input
 	}
 	if l.Output <= 0 {
-		l.Output = current.Output
+		l.Output = known.Output
+	}
+	if l.Output > l.Total {
+		l.Output = 0
 	}
 	return l, l.Total >= MinLearned && l.Total <= MaxLearned && l.input() >= MinLearned
 }

@@ -94,7 +94,7 @@ func TestLearn(t *testing.T) {
 		}},
 		{"lower than the table only", "gpt-4", []step{
 			{window.Limits{Total: 16384}, 0, false, window.Limits{Total: 8192, Output: 8192, Source: window.Table}},
-			{window.Limits{Total: 4096}, 0, true, window.Limits{Total: 4096, Output: 8192, Source: window.Learned}},
+			{window.Limits{Total: 4096}, 0, true, limits(4096, 0, window.Learned)}, // less than the output that the table knows
 		}},
 		{"input only, model unknown", unheard, []step{
 			{window.Limits{Input: 200000}, 0, true, limits(200000, 200000, window.Learned)},
@@ -102,6 +102,9 @@ func TestLearn(t *testing.T) {
 		{"input only, total known", "gpt-5", []step{
 			{window.Limits{Input: 272000}, 0, false, window.Limits{Total: 400000, Input: 272000, Output: 128000, Source: window.Table}},
 			{window.Limits{Input: 200000}, 0, true, window.Limits{Total: 400000, Input: 200000, Output: 128000, Source: window.Learned}},
+		}},
+		{"one number that is an input limit, total known", "gpt-5", []step{
+			{window.Limits{Total: 200000, Input: 200000}, 0, true, window.Limits{Total: 400000, Input: 200000, Output: 128000, Source: window.Learned}},
 		}},
 		{"total only, input known", "gpt-5", []step{
 			{window.Limits{Total: 300000}, 0, true, window.Limits{Total: 300000, Input: 272000, Output: 128000, Source: window.Learned}},
@@ -161,8 +164,8 @@ func TestLearnedIsTheScopesOwn(t *testing.T) {
 			t.Errorf("Lookup for %+v = %+v, want unknown", s, got)
 		}
 	}
-	b.Unlearn(mine, unheard)
-	b.Unlearn(mine, "never heard of")
+	b.Unlearn(mine, unheard, start)
+	b.Unlearn(mine, "never heard of", start)
 	if got := b.Lookup(mine, unheard, start); got.Source != window.Unknown {
 		t.Errorf("Lookup after Unlearn = %+v, want unknown", got)
 	}
@@ -349,7 +352,10 @@ func TestCheckDue(t *testing.T) {
 // TestLookupPrecedence holds a Book against a model of it: for each scope and
 // model, what was learned last and may still count.
 func TestLookupPrecedence(t *testing.T) {
-	rank := map[window.Source]int{window.Config: 0, window.Learned: 1, window.Table: 2, window.Default: 3, window.Unknown: 4}
+	rank := map[window.Source]int{window.Config: 0, window.Advertised: 1, window.Learned: 1, window.Table: 2, window.Default: 3, window.Unknown: 4}
+	bounded := func(s window.Source) bool {
+		return s == window.Learned || s == window.Table || s == window.Advertised
+	}
 	rapid.Check(t, func(t *rapid.T) {
 		c := window.BookConfig{Default: rapid.SampledFrom([]window.Tokens{0, 6000}).Draw(t, "default")}
 		if rapid.Bool().Draw(t, "rule") {
@@ -364,7 +370,7 @@ func TestLookupPrecedence(t *testing.T) {
 			model := rapid.SampledFrom([]string{"gpt-4", "o1", unheard}).Draw(t, "model")
 			tokens := window.Tokens(rapid.IntRange(0, 300_000).Draw(t, "tokens"))
 			before := b.Lookup(mine, model, now)
-			switch rapid.IntRange(0, 3).Draw(t, "call") {
+			switch rapid.IntRange(0, 4).Draw(t, "call") {
 			case 0:
 				news := b.Learn(mine, model, window.Limits{Total: tokens}, now)
 				after := b.Lookup(mine, model, now)
@@ -375,16 +381,16 @@ func TestLookupPrecedence(t *testing.T) {
 				if known && after.Total > before.Total {
 					t.Fatalf("learning raised %+v to %+v", before, after)
 				}
-				if news && before.Source != window.Config && (after.Source != window.Learned || after.Total != tokens) {
+				if news && before.Source != window.Config && (after.Total == 0 || after.Total > tokens) {
 					t.Fatalf("news of %d, but Lookup = %+v", tokens, after)
 				}
 			case 1:
 				b.AcceptedAbove(mine, model, tokens, now)
 				after := b.Lookup(mine, model, now)
-				if rank[after.Source] < rank[before.Source] {
-					t.Fatalf("acceptance made %+v of %+v", after, before)
+				if rank[after.Source] < rank[before.Source] && (after.Source != window.Learned || after.Total < tokens) {
+					t.Fatalf("acceptance of %d made %+v of %+v", tokens, after, before)
 				}
-				if (after.Source == window.Learned || after.Source == window.Table) && after.Input == 0 && after.Total < tokens {
+				if bounded(after.Source) && after.Input == 0 && after.Total < tokens {
 					t.Fatalf("%+v stands although %d were accepted", after, tokens)
 				}
 			case 2:
@@ -395,6 +401,15 @@ func TestLookupPrecedence(t *testing.T) {
 					t.Fatalf("a check made %+v of %+v", after, before)
 				}
 			case 3:
+				b.Advertise(mine, map[string]window.Limits{model: {Total: tokens}}, now, now.Add(time.Hour))
+				after := b.Lookup(mine, model, now)
+				if plausible := tokens >= window.MinLearned; !plausible && after != before {
+					t.Fatalf("an advertisement of %d made %+v of %+v", tokens, after, before)
+				}
+				if bounded(after.Source) && after.Source != window.Learned && after.Source != window.Table && after.Total != tokens && after != before {
+					t.Fatalf("an advertisement of %d made %+v of %+v", tokens, after, before)
+				}
+			case 4:
 				now = now.Add(time.Duration(rapid.IntRange(0, 7*60).Draw(t, "minutes")) * time.Minute)
 			}
 			got := b.Lookup(mine, model, now)
@@ -432,7 +447,14 @@ func TestBookConcurrently(t *testing.T) {
 				b.AcceptedAbove(scope, name, window.Tokens(3000+i), start)
 				b.Observe(window.Scope{Upstream: "u"}, name, window.Observation{Counted: 1000, Reported: 1200, At: start})
 				b.Correction(window.Scope{Upstream: "u"}, name)
-				b.Unlearn(scope, name)
+				b.Unlearn(scope, name, start)
+				b.Advertise(scope, map[string]window.Limits{name: {Total: window.Tokens(2000 + i)}}, start, start.Add(time.Hour))
+				b.Unshared(scope, name, start)
+				if value := b.Export(scope, name, start); value != nil {
+					if _, err := b.Import(mine, name, value, start); err != nil {
+						t.Error(err)
+					}
+				}
 				if b.CheckDue(mine, model, start) {
 					mu.Lock()
 					dues++

@@ -15,7 +15,8 @@ const handoffShare = 0.15
 // The output reserve is named whole, but leaves at least a quarter of the total;
 // without a name it is s.ReserveOutput, at most a quarter of the total. For a
 // known window 0 < Trigger <= Usable <= Total holds however small it is. For an
-// unknown one (Total zero) Usable and Trigger are zero, and so are all limits.
+// unknown one (Total zero) Usable and Trigger are zero, and so are all limits but
+// Bytes.
 // Correction and Step are kept; those that are no positive number count as 1,
 // and as the step of the correction.
 func NewBudget(l Limits, s Settings, named Tokens, correction, step float64) Budget {
@@ -27,7 +28,7 @@ func NewBudget(l Limits, s Settings, named Tokens, correction, step float64) Bud
 	}
 	b := Budget{Limits: l, Correction: correction, Step: step}
 	if l.Total <= 0 {
-		b.Limits = Limits{Source: l.Source}
+		b.Limits = Limits{Bytes: l.Bytes, Source: l.Source}
 		return b
 	}
 	quarter := l.Total / 4
@@ -57,19 +58,37 @@ func namedShare(s float64) float64 {
 }
 
 // Corrected is what the upstream would count for n tokens of ours. What it has
-// counted itself is taken as it said; the rest is multiplied by the correction.
+// counted itself (Known) is taken as it said, and the rest is multiplied by the
+// correction; fewer tokens than that part has are taken in proportion. A Known
+// whose counts are further apart than those of any vocabulary counts as none.
 func (b Budget) Corrected(n Tokens) Tokens {
 	k, correction := b.Known, b.Correction
 	if !(correction > 0) {
 		correction = 1
 	}
 	switch {
-	case k.Counted <= 0 || k.Reported <= 0:
+	case !k.plausible():
 		return Tokens(math.Ceil(float64(n) * correction))
 	case n <= k.Counted:
 		return Tokens(math.Ceil(float64(n) * float64(k.Reported) / float64(k.Counted)))
 	}
 	return k.Reported + Tokens(math.Ceil(float64(n-k.Counted)*correction))
+}
+
+// How far a known count may lie from ours. Beyond it the upstream truncates, or
+// counts something else.
+const (
+	minKnown = 0.5
+	maxKnown = 3
+)
+
+// plausible reports whether there is a known count, and one to go by.
+func (k Known) plausible() bool {
+	if k.Counted <= 0 || k.Reported <= 0 {
+		return false
+	}
+	ratio := float64(k.Reported) / float64(k.Counted)
+	return ratio >= minKnown && ratio <= maxKnown
 }
 
 // share is a share of n, at least 1 and at most n.

@@ -44,8 +44,8 @@ func TestNewBudget(t *testing.T) {
 }
 
 func TestNewBudgetUnknown(t *testing.T) {
-	l := window.Limits{Input: 5000, Source: window.Unknown}
-	want := window.Budget{Limits: window.Limits{Source: window.Unknown}, Correction: 1.4, Step: 1.5}
+	l := window.Limits{Input: 5000, Bytes: 70_000, Source: window.Unknown}
+	want := window.Budget{Limits: window.Limits{Bytes: 70_000, Source: window.Unknown}, Correction: 1.4, Step: 1.5}
 	if got := window.NewBudget(l, window.Settings{Trigger: 0.8}, 100, 1.4, 0); got != want {
 		t.Errorf("NewBudget = %+v, want %+v", got, want)
 	}
@@ -94,6 +94,11 @@ func TestCorrected(t *testing.T) {
 		{"more since", known, 1500, 1100 + 650},
 		{"less than that", known, 500, 550},
 		{"nothing", known, 0, 0},
+		{"no vocabulary needs so many", window.Known{Counted: 1000, Reported: 3001}, 1000, 1300},
+		{"nor so few", window.Known{Counted: 1000, Reported: 499}, 1000, 1300},
+		{"the most", window.Known{Counted: 1000, Reported: 3000}, 1000, 3000},
+		{"the least", window.Known{Counted: 1000, Reported: 500}, 1000, 500},
+		{"nothing counted", window.Known{Reported: 500}, 1000, 1300},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			b := window.Budget{Correction: 1.3, Known: tc.known}

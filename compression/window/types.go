@@ -59,7 +59,8 @@ type Budget struct {
 	Step float64
 }
 
-// Known is the beginning of a request whose size the upstream reported.
+// Known is the beginning of a request whose size the upstream reported. The zero
+// Known is none.
 type Known struct {
 	Counted  Tokens // our count of it, uncorrected
 	Reported Tokens // the upstream's
