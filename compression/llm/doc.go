@@ -1,5 +1,5 @@
-// Package llm asks a chat-completions endpoint for a summary. It is the only
-// part of compression that speaks HTTP.
+// Package llm asks a chat-completions endpoint for a summary, and an upstream for
+// what its models accept. It is the only part of compression that speaks HTTP.
 //
 // # The call
 //
@@ -19,6 +19,17 @@
 // wins. Where there is none, the reasoning stands in for it, at most its first
 // 8000 characters: some models put the whole answer there. Whether an answer is
 // good enough for a handoff (its length, its finish reason) is not decided here.
+//
+// # What models accept
+//
+// Advertised reads an upstream's list of models, in the forms that providers give
+// it, and where that shows a server that says it elsewhere (llama.cpp, Ollama, LM
+// Studio, text-generation-inference, SGLang), or the host is nearby, what that one
+// says of the models it has loaded. Only limits that hold now are taken, never the
+// size that a model was trained with, and only plausible ones. Nothing that is
+// asked loads a model; redirects are not followed and no other origin is asked, so
+// the credential stays where the caller sends it. A list is read as it comes, at
+// most 16 MiB of it, and of each entry only what matters is kept.
 //
 // # What may fail how
 //
