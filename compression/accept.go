@@ -4,7 +4,7 @@ import (
 	"strings"
 	"unicode"
 
-	"github.com/foldgate/foldgate/compression/chat"
+	"github.com/foldgate/foldgate/compression/redact"
 	"github.com/foldgate/foldgate/compression/window"
 )
 
@@ -15,7 +15,7 @@ type Answer struct {
 	Refusal      string // the text of a refusal field, empty if there was none
 }
 
-// Why an answer is refused.
+// Why an answer is refused. RefusedError tells what each of them means.
 const (
 	reasonBlank       = "blank"
 	reasonCut         = "cut"
@@ -23,21 +23,27 @@ const (
 	reasonTooLong     = "too-long"
 	reasonIneffective = "ineffective"
 	reasonInvented    = "invented"
+	reasonProtocol    = "protocol"
+	reasonThoughts    = "thoughts"
+	reasonPage        = "page"
+	reasonEcho        = "echo"
+	reasonSkeleton    = "skeleton"
 )
 
-// Accept makes an answer to Prompt a handoff for the first covered messages, with
-// the frame around it. What must not become one is a *RefusedError; a covered
-// that is no cut of this request is ErrForeign. Neither changes anything.
+// Accept makes an answer to the last prompt a handoff for the first covered
+// messages, with the frame around it and without secrets. What must not become
+// one is a *RefusedError; a covered that is no cut of this request is ErrForeign.
+// Neither changes anything.
 func (v *View) Accept(a Answer, prev *Handoff, covered int, b window.Budget) (Handoff, error) {
 	if covered <= 0 || covered >= v.Len() || !v.cuts()[covered] {
 		return Handoff{}, ErrForeign
 	}
 	prev = v.own(prev)
-	text := printable(withoutThoughts(a.Text))
-	if reason := v.objection(a, text, covered, b); reason != "" {
-		return Handoff{}, &RefusedError{Reason: reason}
-	}
 	most := handoffTokens(b)
+	text, err := v.checked(a, prev, covered, most)
+	if err != nil {
+		return Handoff{}, err
+	}
 	whole := wrap(text, v.rules(covered, most))
 	replaced := v.gone(covered)
 	if prev != nil && prev.Covered < covered {
@@ -51,20 +57,52 @@ func (v *View) Accept(a Answer, prev *Handoff, covered int, b window.Budget) (Ha
 	return h, nil
 }
 
+// Notes makes an answer to a step's prompt the notes of the next one. most is the
+// largest that the script has room for; prev and covered are those of the
+// transcript. What Accept would refuse by its text is a *RefusedError here too.
+func (v *View) Notes(a Answer, prev *Handoff, covered int, most Tokens) (string, error) {
+	covered = min(max(covered, 0), v.Len())
+	text, err := v.checked(a, v.own(prev), covered, most)
+	if err != nil {
+		return "", err
+	}
+	return asData(unframed(text)), nil
+}
+
+// checked is an answer's text as it may be kept, or why it may not be.
+func (v *View) checked(a Answer, prev *Handoff, covered int, most Tokens) (string, error) {
+	text := redact.Text(printable(withoutFence(withoutThoughts(a.Text))))
+	if reason := v.objection(a, text, prev, covered, most); reason != "" {
+		return "", &RefusedError{Reason: reason}
+	}
+	return text, nil
+}
+
 // objection is why an answer cannot be taken whatever it stands for, or empty.
-func (v *View) objection(a Answer, text string, covered int, b window.Budget) string {
+func (v *View) objection(a Answer, text string, prev *Handoff, covered int, most Tokens) string {
+	finish := strings.ToLower(a.FinishReason)
 	switch {
-	case a.Refusal != "" || a.FinishReason == "content_filter":
+	case a.Refusal != "" || finish == "content_filter":
 		return reasonRefusal
-	case a.FinishReason == "length" || a.FinishReason == "max_tokens":
+	case finish == "length" || finish == "max_tokens":
 		return reasonCut
 	case !says(text):
 		return reasonBlank
+	case finish == "tool_calls" || finish == "function_call" || callsTools(text):
+		return reasonProtocol
 	case refuses(text):
 		return reasonRefusal
-	case b.Usable > 0 && v.tokens(text) > handoffTokens(b):
+	case isPage(text):
+		return reasonPage
+	case echoes(text):
+		return reasonEcho
+	case thinksAloud(text):
+		return reasonThoughts
+	case empty(text):
+		return reasonSkeleton
+	case most > 0 && v.tokens(text) > most:
 		return reasonTooLong
-	case invents(text) && !v.asked(covered):
+	case v.invents(text, prev, covered):
 		return reasonInvented
 	}
 	return ""
@@ -87,77 +125,64 @@ func printable(s string) string {
 	}, s))
 }
 
-// asked reports whether a user said anything among the first n messages.
-func (v *View) asked(n int) bool {
-	for p := range n {
-		if v.Messages[v.Head+p].Role == chat.RoleUser {
-			return true
+// withoutThoughts removes the blocks in which some models think aloud, and the
+// white space around. A block that does not end is one only at the beginning,
+// and goes to the end of the text: elsewhere it is talk about such marks.
+func withoutThoughts(s string) string {
+	for _, name := range [...]string{"think", "thinking", "thought", "reasoning"} {
+		s = withoutBlocks(s, "<"+name+">", "</"+name+">")
+	}
+	const final = "<|channel|>final<|message|>"
+	if i := strings.LastIndex(s, final); i >= 0 {
+		s = s[i+len(final):]
+		for _, mark := range [...]string{"<|return|>", "<|end|>"} {
+			s = strings.TrimSuffix(strings.TrimSpace(s), mark)
 		}
 	}
-	return false
+	return strings.TrimSpace(s)
 }
 
-// withoutThoughts removes the blocks in which some models think aloud, and the
-// white space around. A block that does not end goes to the end of the text.
-func withoutThoughts(s string) string {
-	const open, end = "<think>", "</think>"
+func withoutBlocks(s, open, end string) string {
+	if !strings.Contains(s, end) {
+		if strings.HasPrefix(strings.TrimSpace(s), open) {
+			return ""
+		}
+		return s
+	}
 	var b strings.Builder
+	if i, j := strings.Index(s, open), strings.Index(s, end); i < 0 || j < i {
+		s = s[j+len(end):] // a template may have swallowed the opening mark
+	}
 	for {
-		i := strings.Index(s, open)
-		if i < 0 {
+		before, rest, ok := strings.Cut(s, open)
+		if !ok {
 			break
 		}
-		b.WriteString(s[:i])
-		_, rest, ok := strings.Cut(s[i+len(open):], end)
+		_, after, ok := strings.Cut(rest, end)
 		if !ok {
-			rest = ""
+			break
 		}
-		s = rest
-	}
-	if b.Len() == 0 {
-		// A template may have swallowed the opening mark.
-		if i := strings.Index(s, end); i >= 0 {
-			s = s[i+len(end):]
-		}
-		return strings.TrimSpace(s)
+		b.WriteString(before)
+		s = after
 	}
 	b.WriteString(s)
-	return strings.TrimSpace(b.String())
+	return b.String()
 }
 
-// refusalMost is the longest text that can be nothing but a refusal, in bytes.
-const refusalMost = 600
-
-// refuses reports whether a text does nothing but decline: short, without a
-// heading, and beginning as refusals do.
-func refuses(text string) bool {
-	if len(text) > refusalMost || strings.Contains(text, "##") {
-		return false
+// withoutFence takes off a code fence around the whole of a text.
+func withoutFence(s string) string {
+	const fence = "```"
+	inner, ok := strings.CutPrefix(strings.TrimSpace(s), fence)
+	if !ok {
+		return s
 	}
-	start := strings.ToLower(strings.ReplaceAll(cutEnd(text, 80), "’", "'"))
-	for _, opener := range [...]string{
-		"i'm sorry, but i can", "i'm sorry, i can", "i am sorry, but i can", "sorry, but i can", "sorry, i can",
-		"i can't help", "i cannot help", "i can't assist", "i cannot assist", "i'm unable to", "i am unable to",
-		"i can't provide", "i cannot provide", "i won't", "i can't comply", "i cannot comply", "i can't fulfill", "i cannot fulfill",
-		"i must decline", "unfortunately, i can't", "unfortunately, i cannot",
-	} {
-		if strings.HasPrefix(start, opener) {
-			return true
-		}
+	info, inner, ok := strings.Cut(inner, "\n")
+	if !ok || strings.ContainsAny(info, " `") {
+		return s
 	}
-	return false
-}
-
-// invents reports whether a text says that a user asked for something.
-func invents(text string) bool {
-	lower := strings.ToLower(text)
-	for _, claim := range [...]string{
-		"user asked", "user requested", "user wants", "user wanted", "user said", "user asks", "user requests",
-		"user told", "user instructed", "user would like", "asked by the user", "requested by the user",
-	} {
-		if strings.Contains(lower, claim) {
-			return true
-		}
+	inner, ok = strings.CutSuffix(inner, fence)
+	if !ok || strings.Contains(inner, fence) {
+		return s
 	}
-	return false
+	return strings.TrimSpace(inner)
 }

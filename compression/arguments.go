@@ -79,13 +79,13 @@ func shortenArguments(text string, limit int) (string, bool) {
 func flatArguments(text string) string {
 	d := lenient(text)
 	if d.PeekKind() != '{' {
-		return cutText(oneLine(cutText(text, 4*valueMax)), 2*valueMax)
+		return cutText(oneLine(cutText(text, valueLong)), 2*valueMax)
 	}
 	var b strings.Builder
 	if _, err := d.ReadToken(); err != nil {
-		return cutText(oneLine(cutText(text, 4*valueMax)), 2*valueMax)
+		return cutText(oneLine(cutText(text, valueLong)), 2*valueMax)
 	}
-	for b.Len() < 4*valueMax && d.PeekKind() == '"' {
+	for b.Len() < valueLong && d.PeekKind() == '"' {
 		name, err := d.ReadToken()
 		if err != nil {
 			break
@@ -101,7 +101,10 @@ func flatArguments(text string) string {
 				said = string(raw)
 			}
 		}
-		if said = cutText(oneLine(cutText(said, 4*valueMax)), valueMax); said == "" || said == "null" {
+		if len(said) > valueLong {
+			said = cutEnd(said, valueBegin)
+		}
+		if said = cutText(oneLine(said), valueMax); said == "" || said == "null" {
 			continue
 		}
 		if b.Len() > 0 {

@@ -2,6 +2,7 @@ package compression
 
 import (
 	"bytes"
+	"strings"
 
 	"github.com/foldgate/foldgate/compression/chat"
 	"github.com/foldgate/foldgate/compression/tokens"
@@ -18,11 +19,32 @@ const (
 // form says how a message is sent: as it came (the zero form), or as the exit
 // gate and the handoff changed it.
 type form struct {
-	text  int    // texts are cut to this many bytes; 0: whole
-	args  int    // string values of arguments likewise
-	media bool   // images, sounds and files became notes
-	lead  string // text that goes before its own
-	split bool   // the lead is a part of its own, also before a string
+	text   int    // texts are cut to this many bytes; 0: whole
+	args   int    // string values of arguments likewise
+	media  int    // that many of its images, sounds and files became notes, from the first on
+	lead   string // a handoff that goes before its own text
+	recall string // recalled passages that go between the two
+	split  bool   // the lead is a part of its own, also before a string
+}
+
+// before is what goes before the message's own text, in order.
+func (f form) before() []string {
+	if f.lead == "" && f.recall == "" {
+		return nil
+	}
+	out := make([]string, 0, 2)
+	for _, s := range [...]string{f.lead, f.recall} {
+		if s != "" {
+			out = append(out, s)
+		}
+	}
+	return out
+}
+
+// bare is the form without what goes before the message's own text.
+func (f form) bare() form {
+	f.lead, f.recall, f.split = "", "", false
+	return f
 }
 
 // piece is something that costs tokens: a text, or a part with a price.
@@ -39,19 +61,16 @@ func (v *View) pieces(m *chat.Message, f form, visit func(piece)) {
 	}
 	switch m.ContentKind {
 	case chat.ContentString:
-		text := v.shortened(v.Decode(m.Content), f)
-		switch {
-		case f.lead == "":
+		texts := append(f.before(), v.shortened(v.Decode(m.Content), f))
+		if !f.split {
+			texts = []string{strings.Join(texts, gap)}
+		}
+		for _, text := range texts {
 			visit(piece{text: text})
-		case f.split:
-			visit(piece{text: f.lead})
-			visit(piece{text: text})
-		default:
-			visit(piece{text: f.lead + gap + text})
 		}
 	case chat.ContentArray:
-		if f.lead != "" {
-			visit(piece{text: f.lead})
+		for _, text := range f.before() {
+			visit(piece{text: text})
 		}
 		limited := f.perPart(m)
 		for i := range m.Parts {
@@ -59,6 +78,9 @@ func (v *View) pieces(m *chat.Message, f form, visit func(piece)) {
 				continue
 			}
 			visit(v.partPiece(&m.Parts[i], limited))
+			if limited.media > 0 && m.Parts[i].Text.Empty() && media(m.Parts[i]) {
+				limited.media--
+			}
 		}
 	case chat.ContentOther:
 		visit(piece{text: string(m.Content.Of(v.Body))})
@@ -93,7 +115,7 @@ func (v *View) partPiece(p *chat.Part, f form) piece {
 	switch {
 	case !p.Text.Empty():
 		return piece{text: v.shortened(v.Decode(p.Text), f)}
-	case media(*p) && f.media:
+	case media(*p) && f.media > 0:
 		return piece{text: v.mediaNote(p)}
 	case media(*p):
 		return piece{media: true, price: priceOf(*p, v.Decode(p.URL))}

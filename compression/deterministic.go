@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/foldgate/foldgate/compression/redact"
 	"github.com/foldgate/foldgate/compression/window"
 )
 
@@ -13,7 +14,6 @@ const (
 	rulesLeast = 96      // bytes under which one tells nothing
 	ruleMark   = 8       // bytes that a cut and a line end add
 	rulesShare = 33      // percent of a handoff that all of them take
-	middlePart = 50      // percent of the middle that a handoff without a model takes at most
 	writeTries = 6
 	bareBody   = "Nothing of it was kept."
 )
@@ -34,16 +34,16 @@ func (v *View) Deterministic(b window.Budget, s window.Settings, prev *Handoff) 
 	if prev != nil {
 		from = prev.Covered
 	}
-	cut := v.replay(sh, from)
+	cut, end := v.replay(sh, from)
 	for part := 3; cut == 0 && part > 0; part-- {
 		// Asked for, though the reference count is under the trigger: a lower one
 		// keeps the cut as still.
 		lower := sh
 		lower.trigger = sh.trigger * Tokens(part) / 4
-		cut = v.replay(lower, 0)
+		cut, end = v.replay(lower, 0)
 	}
 	if cut == 0 {
-		cut = v.cutBefore(sh, 0, v.Len())
+		cut, end = v.cutBefore(sh, 0, v.Len()), v.Len()
 	}
 	switch {
 	case cut == 0:
@@ -51,7 +51,7 @@ func (v *View) Deterministic(b window.Budget, s window.Settings, prev *Handoff) 
 	case cut == from:
 		return v.bounded(*prev, max(handoffTokens(b), deterministicTokens(b)), b)
 	}
-	limit := min(deterministicTokens(b), max(0, v.gone(cut))*middlePart/100)
+	limit := v.left(sh, cut, end)
 	return v.handoff(cut, v.writeNotes(from, cut, prev, limit), b)
 }
 
@@ -88,16 +88,9 @@ func (v *View) writeNotes(from, cut int, prev *Handoff, limit Tokens) string {
 		older, _ = Body(prev.Text)
 	}
 	n := v.takeNotes(from, cut, older)
-	size := len(older)
-	for i := range n.sources {
-		size += len(n.sources[i].text)
-		for k := range n.sources[i].calls {
-			size += len(n.sources[i].calls[k].arguments)
-		}
-	}
-	per := max(1, size/max(1, int(v.sum(cut)-v.sum(from)))) // bytes of a token
 	rules := v.rules(cut, limit)
-	return v.fit(limit, int(limit)*min(per+1, 5), rules, func(room int) string { return wrap(n.write(room), rules) })
+	frame := v.tokens(wrap("", rules))
+	return v.fit(limit, int(limit-frame), rules, func(room int) string { return wrap(n.write(room), rules) })
 }
 
 // fit finds a room, in bytes, whose text takes most of limit and no more.
@@ -143,7 +136,7 @@ func (v *View) rules(n int, limit Tokens) string {
 		if !v.Messages[v.Head+p].Role.Leading() {
 			continue
 		}
-		if t := strings.TrimSpace(v.Text(v.Head + p)); t != "" {
+		if t := strings.TrimSpace(redact.Text(v.Text(v.Head + p))); t != "" {
 			texts = append(texts, t)
 		}
 	}

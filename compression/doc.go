@@ -8,7 +8,8 @@
 //	body ─ chat.ReadEnvelope ─ window.NewBudget ─ (length gate)
 //	     ─ chat.Parse ─ Memo.View ─ View.Total ─ (over the trigger?)
 //	     ─ View.Target           what an attempt would cover
-//	     ─ Prompt / Accept       a model's summary becomes a Handoff
+//	     ─ View.Transcript       what a model is shown, in steps: Script, Notes
+//	     ─ View.Accept           its summary becomes a Handoff
 //	     ─ View.Deterministic    a Handoff without a model
 //	     ─ View.Fold             head + handoff + rest, through the exit gate
 //
@@ -18,8 +19,10 @@
 // the published prices of images). Everything that decides HOW uses it: the
 // cut, the handoff's size, the levels of the exit gate, against shares of the
 // window divided by the correction's step. Everything that decides WHETHER
-// (trigger, exit gate) uses the reference count times the correction that the
-// upstream's usage taught.
+// (trigger, exit gate) uses that count with images at the price of the model's
+// family (View.For): what the upstream has counted itself of the beginning as it
+// said (window.Known, found again by View.Prefix), the rest times the correction
+// that the upstream's usage taught.
 //
 // # Groups and cuts
 //
@@ -47,12 +50,43 @@
 // and the word stood in the covered part alone. Instructions that the system
 // gave in the middle stand in the handoff's frame, beside the body.
 //
+// # Recall
+//
+// When something was folded, the passages of the covered messages that bear on
+// the last user message go before its own text, verbatim, with role and position:
+// after the handoff where one message carries both, otherwise alone, and then
+// nothing before that message is touched. They are ranked by the words, character
+// pairs and identifiers that they share with that message, in integers; the
+// choice is a function of the covered messages, the handoff, that text and the
+// room, so it is the same bytes through all tool rounds of a turn. What drives on
+// ("continue"), agrees or thanks recalls nothing: one passage must hold an
+// identifier of the message, or words of it that seldom come together.
+//
+// Quotations are the caller's own bytes, but for what could be read as a frame, as
+// another passage's label, or as a control mark of a chat template. Memo keeps
+// where they stand, never what they say. OwnText takes them off again, so that a
+// folded request can be folded by another gateway behind this one.
+//
 // # The exit gate
 //
-// What does not fit is shrunk: tool results, then arguments inside their JSON,
-// then images, then texts, oldest first, to fixed levels that are a function of
-// the message alone; the newest group after all others. Never: the head, the
-// text of the last user message, calls in flight, arguments that are no JSON.
+// Two limits: the tokens of the window and, where it is known, the bytes of a
+// body. What does not fit gives up recalled passages first, the worse half, again
+// the worse half, then all. For the limit of bytes then media become notes, oldest
+// first, those of the last user message after all others, the newest one last.
+// Then messages are shrunk: tool results, then arguments inside their JSON, then
+// images, then texts, oldest first, to fixed levels that are a function of the
+// message alone; the newest group after all others. Never: the head, the text of
+// the last user message, calls in flight, arguments that are no JSON. A text that
+// was shortened before is shortened as the whole of it would have been.
+//
+// # A handoff by a model
+//
+// What a summarizer is shown is a function of the messages, the previous handoff
+// and the route's window. It is data between marks that nothing inside can form;
+// secrets are taken out of every text before the text is cut, and out of the
+// answer before it is kept. Where the messages outgrow the route's window they are
+// cut into steps, and each step's answer, checked like the last one, is the notes
+// of the next.
 //
 // # A handoff without a model
 //
@@ -69,7 +103,8 @@
 // even the lower bound of the smallest form is over the input limit: half of the
 // reference count, a quarter for text that is not mostly ASCII, since no
 // vocabulary in use gets by with less. It answers ErrForeign for a handoff whose
-// digest is not that of the messages it covers. Accept
-// answers a *RefusedError for output that is blank, cut, too long, not smaller
-// than what it replaces, a refusal, or naming requests nobody made.
+// digest is not that of the messages it covers. Accept and Notes answer a
+// *RefusedError for output that is no summary (its reasons are listed there), is
+// too long, is not smaller than what it replaces, or names requests nobody made.
+// Script answers ErrNoRoom for a window that holds no useful step.
 package compression

@@ -12,14 +12,16 @@ import (
 // a place where it may be cut. It is a mistake of the caller.
 var ErrForeign = errors.New("compression: the handoff is not of this conversation")
 
-// Fold is the request with the covered messages replaced by the handoff, through
-// the exit gate. A handoff that covers nothing gives Unfolded. Every byte that
-// is neither replaced nor shrunk is as it came.
+// Fold is the request with the covered messages replaced by the handoff, and
+// recalled passages before the last user message where the budget has room for
+// them and something of the middle bears on it, through the exit gate. A handoff
+// that covers nothing gives Unfolded. Every byte that is neither replaced nor
+// shrunk is as it came.
 //
 // Errors: ErrForeign; *UnfitError where even the lower bound of the smallest
 // form is over the window's input limit, and then Folded is that form all the
-// same. Where that is not so but usable is still exceeded, Fits is false and
-// there is no error.
+// same. Where that is not so but usable, or the limit of bytes, is still
+// exceeded, Fits is false and there is no error.
 func (v *View) Fold(h Handoff, b window.Budget) (Folded, error) {
 	if h.Covered == 0 {
 		return v.Unfolded(b)
@@ -31,14 +33,15 @@ func (v *View) Fold(h Handoff, b window.Budget) (Folded, error) {
 	if v.needsWord(text, h.Covered) {
 		text += frameJSON1
 	}
-	return v.newGate(h.Covered, text, b).pass()
+	return v.newGate(h.Covered, text, v.recall(h, b), b).pass()
 }
 
 // Unfolded is the request as it is, through the exit gate: for requests of which
-// nothing can be covered. A request that fits comes back as the same bytes. The
-// errors are those of Fold.
+// nothing can be covered, or that are longer in bytes, not in tokens, than the
+// upstream takes. A request that fits comes back as the same bytes. The errors are
+// those of Fold.
 func (v *View) Unfolded(b window.Budget) (Folded, error) {
-	return v.newGate(0, "", b).pass()
+	return v.newGate(0, "", recall{}, b).pass()
 }
 
 // pass shrinks what does not fit and writes it.
@@ -49,13 +52,15 @@ func (g *gate) pass() (Folded, error) {
 		return Folded{}, fmt.Errorf("writing the folded request: %w", err)
 	}
 	f := Folded{
-		Body:    body,
-		Tokens:  g.budget.Corrected(g.total),
-		Covered: g.first - g.v.Head,
-		Shrunk:  g.shrunkMessages(),
-		Fits:    g.fits(),
+		Body:     body,
+		Tokens:   g.budget.Corrected(g.total.tokens),
+		Counted:  g.total.tokens,
+		Covered:  g.first - g.v.Head,
+		Recalled: len(g.recall.best),
+		Shrunk:   g.shrunkMessages(),
+		Fits:     g.fits(),
 	}
-	if f.Fits {
+	if g.within(byTokens) {
 		return f, nil
 	}
 	if unfit := g.unfit(); unfit != nil {
@@ -67,7 +72,7 @@ func (g *gate) pass() (Folded, error) {
 // shrunkMessages counts the messages that are not sent whole.
 func (g *gate) shrunkMessages() int {
 	n := 0
-	whole := func(f form) bool { return f.text == 0 && f.args == 0 && !f.media }
+	whole := func(f form) bool { return f.text == 0 && f.args == 0 && f.media == 0 }
 	for _, f := range g.forms {
 		if !whole(f) {
 			n++
@@ -99,15 +104,15 @@ func (g *gate) unfit() *UnfitError {
 	}
 	sum = head + tools
 	for k, f := range g.forms {
-		n := g.v.least(&g.v.Messages[g.first+k], f)
-		if sum += n; g.first+k == g.user {
-			user = n
+		sum += g.v.least(&g.v.Messages[g.first+k], f)
+		if g.first+k == g.user {
+			user = g.v.least(&g.v.Messages[g.user], f.bare())
 		}
 	}
 	if g.carrier.copied {
-		n := g.v.least(&g.v.Messages[g.carrier.source], g.copy)
-		if sum += n; g.carrier.source == g.user {
-			user = n
+		sum += g.v.least(&g.v.Messages[g.carrier.source], g.copy)
+		if g.carrier.source == g.user {
+			user = g.v.least(&g.v.Messages[g.user], g.copy.bare())
 		}
 	} else if g.first > g.v.Head && g.carrier.source < 0 {
 		sum += leastOf([]byte(g.handoff), g.v.counter.Count([]byte(g.handoff)))

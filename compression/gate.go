@@ -17,45 +17,58 @@ type gate struct {
 	user    int // the last user message, -1 if there is none: its text stays whole
 	flight  int // the message whose calls wait for results, -1 if there is none
 	handoff string
+	recall  recall
 	carrier carrier
 
-	forms []form   // of the rest
-	costs []Tokens // of the rest
-	copy  form     // of the carrier, if it is a copy
-	lead  Tokens   // cost of a carrier that is not in the rest
-	total Tokens   // reference count of it all
+	forms   []form   // of the rest
+	weights []weight // of the rest
+	copy    form     // of the carrier, if it is a copy
+	lead    weight   // of a carrier that is not in the rest
+	total   weight   // of it all
 
 	handoffCut bool
 }
 
+// weight is what a message takes of the two limits: its reference count, and the
+// bytes that its form adds to the body (of a message that is not in the body:
+// its bytes). Bytes are not measured where the budget has no limit for them.
+type weight struct {
+	tokens Tokens
+	bytes  int
+}
+
 // newGate looks at the request with its first covered messages replaced by the
-// text of a handoff; covered 0: as it is.
-func (v *View) newGate(covered int, text string, b window.Budget) *gate {
-	g := &gate{v: v, budget: b, first: v.Head + covered, handoff: text, carrier: carrier{source: -1}}
+// text of a handoff, and recalled passages before the last user message; covered
+// 0: as it is.
+func (v *View) newGate(covered int, text string, r recall, b window.Budget) *gate {
+	g := &gate{v: v, budget: b, first: v.Head + covered, recall: r, carrier: carrier{source: -1}}
 	g.newest, g.user, g.flight = v.landmarks(covered)
 	n := len(v.Messages) - g.first
-	g.forms, g.costs = make([]form, n), make([]Tokens, n)
-	g.total = v.fixedTokens()
-	for k := range g.costs {
-		g.costs[k] = v.reference(g.first + k)
-		g.total += g.costs[k]
+	g.forms, g.weights = make([]form, n), make([]weight, n)
+	g.total = weight{tokens: v.fixedCost(), bytes: len(v.Body)}
+	for k := range g.weights {
+		g.weights[k].tokens = v.costOf(g.first+k, form{})
+		g.total.tokens += g.weights[k].tokens
 	}
 	if covered > 0 {
+		g.total.bytes -= g.covered().Len()
 		g.carrier = v.carrierFor(covered)
 		g.place(text)
 	}
 	return g
 }
 
+// covered is the span of the body that a handoff replaces.
+func (g *gate) covered() chat.Span {
+	return chat.Span{Start: g.v.Messages[g.v.Head].Span.Start, End: g.v.Messages[g.first].Span.Start}
+}
+
 // landmarks are the places in a rest that the gate treats on their own.
 func (v *View) landmarks(covered int) (newest, user, flight int) {
 	newest = v.Head + max(covered, v.cutUnder(v.Len()))
-	user, flight = -1, -1
-	for i := len(v.Messages) - 1; i >= v.Head && (user < 0 || flight < 0); i-- {
-		if user < 0 && v.Messages[i].Role == chat.RoleUser {
-			user = i
-		}
-		if flight < 0 && len(v.Messages[i].Calls) > 0 {
+	user, flight = v.lastSaid(), -1
+	for i := len(v.Messages) - 1; i >= v.Head && flight < 0; i-- {
+		if m := &v.Messages[i]; len(m.Calls) > 0 && !m.Role.Result() {
 			flight = i
 		}
 	}
@@ -65,174 +78,140 @@ func (v *View) landmarks(covered int) (newest, user, flight int) {
 	return newest, user, flight
 }
 
-// place puts the handoff's text into its carrier.
+// lastSaid is the last user message, an index into Messages, or -1.
+func (v *View) lastSaid() int {
+	for i := len(v.Messages) - 1; i >= v.Head; i-- {
+		if v.Messages[i].Role == chat.RoleUser {
+			return i
+		}
+	}
+	return -1
+}
+
+// place puts the handoff's text into its carrier, and the recalled passages
+// before the last user message, which may be the same.
 func (g *gate) place(text string) {
 	g.handoff = text
 	split := len(g.carrier.marker) > 0
 	switch {
 	case g.carrier.source < 0:
-		g.setLead(Tokens(messageFrame + g.v.counter.Count([]byte(text))))
+		g.setLead(g.v.weighOwn(text, g.carrier.marker))
 	case g.carrier.copied:
 		g.copy.lead, g.copy.split = text, split
-		g.setLead(g.v.costOf(g.carrier.source, g.copy))
+		if g.carrier.source == g.user {
+			g.copy.recall = g.recall.text
+		}
+		g.setLead(g.weighCopy(g.copy))
 	default:
 		f := g.forms[0]
 		f.lead, f.split = text, split
-		g.set(0, f, g.v.costOf(g.first, f))
+		if g.first == g.user {
+			f.recall = g.recall.text
+		}
+		g.set(0, f, g.weigh(0, f))
+	}
+	if k := g.user - g.first; k >= 0 && g.forms[k].recall != g.recall.text {
+		f := g.forms[k]
+		f.recall = g.recall.text
+		g.set(k, f, g.weigh(k, f))
 	}
 }
 
-func (g *gate) setLead(cost Tokens) {
-	g.total += cost - g.lead
-	g.lead = cost
+func (g *gate) setLead(w weight) {
+	g.total.tokens += w.tokens - g.lead.tokens
+	g.total.bytes += w.bytes - g.lead.bytes
+	g.lead = w
 }
 
-func (g *gate) set(k int, f form, cost Tokens) {
-	g.total += cost - g.costs[k]
-	g.forms[k], g.costs[k] = f, cost
+func (g *gate) set(k int, f form, w weight) {
+	g.total.tokens += w.tokens - g.weights[k].tokens
+	g.total.bytes += w.bytes - g.weights[k].bytes
+	g.forms[k], g.weights[k] = f, w
 }
 
-// costOf is the reference count of message i in a form. Without a lead it is
-// remembered: it depends on nothing but message and levels.
+// weigh weighs message k of the rest in a form.
+func (g *gate) weigh(k int, f form) weight {
+	w := weight{tokens: g.v.costOf(g.first+k, f)}
+	if g.budget.Bytes > 0 {
+		w.bytes = g.v.growth(g.first+k, f, g.carrier.marker)
+	}
+	return w
+}
+
+// weighCopy weighs the copy of the carrier in a form, with the comma after it.
+func (g *gate) weighCopy(f form) weight {
+	i := g.carrier.source
+	w := weight{tokens: g.v.costOf(i, f)}
+	if g.budget.Bytes > 0 {
+		w.bytes = g.v.Messages[i].Span.Len() + g.v.growth(i, f, g.carrier.marker) + 1
+	}
+	return w
+}
+
+// weighOwn weighs a message that holds nothing but the handoff.
+func (v *View) weighOwn(text string, marker []byte) weight {
+	return weight{tokens: messageFrame + v.tokens(text), bytes: len(ownMessage(text, marker)) + 1}
+}
+
+// costOf is the count of message i in a form, its images at the price of the
+// family (see For). It is remembered: it depends on nothing but the message, its
+// form and whether JSON was asked for.
 func (v *View) costOf(i int, f form) Tokens {
+	extra := v.surcharge(i, f.media)
 	if f == (form{}) {
-		return v.reference(i)
-	}
-	if f.lead != "" || v.JSONObject {
-		return v.count(&v.Messages[i], f)
+		return v.reference(i) + extra
 	}
 	v.fact(i, knowsDigest)
-	name := append([]byte(nil), v.keys[i][:]...)
-	name = binary.AppendUvarint(name, uint64(f.text))
-	name = binary.AppendUvarint(name, uint64(f.args))
-	if f.media {
-		name = append(name, 1)
+	flags := uint64(0)
+	if f.split {
+		flags |= 1
 	}
+	if v.JSONObject {
+		flags |= 2
+	}
+	name := append([]byte(nil), v.keys[i][:]...)
+	for _, n := range [...]uint64{uint64(f.text), uint64(f.args), uint64(f.media), flags, uint64(len(f.lead))} {
+		name = binary.AppendUvarint(name, n)
+	}
+	name = append(append(name, f.lead...), f.recall...)
 	key := keyOf(kindShrunk, name)
 	if known, ok := v.memo.get(key); ok && known.knows(knowsReference) {
-		return Tokens(known.reference)
+		return Tokens(known.reference) + extra
 	}
 	n := v.count(&v.Messages[i], f)
 	v.memo.put(key, fact{reference: int32(n), known: knowsReference})
+	return n + extra
+}
+
+// growth is how many bytes longer message i is in a form than as it came.
+func (v *View) growth(i int, f form, marker []byte) int {
+	if f == (form{}) {
+		return 0
+	}
+	n := 0
+	for _, e := range v.edits(&v.Messages[i], f, marker) {
+		n += len(e.With) - e.Span.Len()
+	}
 	return n
 }
 
-// fits reports whether all of it is within usable. A window that is unknown
+// fits reports whether all of it is within both limits. A limit that is unknown
 // holds everything.
-func (g *gate) fits() bool {
-	return g.budget.Usable <= 0 || g.budget.Corrected(g.total) <= g.budget.Usable
-}
+func (g *gate) fits() bool { return g.within(byTokens) && g.within(byBytes) }
 
-// shrink applies the levels in their order until it fits, or all are applied:
-// tool results, arguments, images, texts, oldest first; the newest group after
-// all others; the last user message's text never.
-func (g *gate) shrink() {
-	older := g.newest - g.first
-	for _, scope := range [...][2]int{{0, older}, {older, len(g.forms)}} {
-		if g.fits() {
-			return
-		}
-		g.shrinkScope(scope[0], scope[1])
-		if scope[0] == 0 {
-			g.shrinkHandoff()
-		}
+// within reports whether all of it is within one limit.
+func (g *gate) within(m measure) bool {
+	if m == byBytes {
+		return g.budget.Bytes <= 0 || int64(g.total.bytes) <= g.budget.Bytes
 	}
-	if g.fits() || g.user < 0 {
-		return
-	}
-	media := func(f *form) { f.media = true }
-	if g.user >= g.first {
-		g.apply(g.user-g.first, media)
-	} else {
-		g.applyCopy(media)
-	}
-}
-
-// shrinkScope applies every level to the messages of the rest from to to.
-func (g *gate) shrinkScope(from, to int) {
-	results := func(m *chat.Message, i int) bool { return m.Role.Result() }
-	calls := func(m *chat.Message, i int) bool { return len(m.Calls) > 0 && i != g.flight }
-	others := func(m *chat.Message, i int) bool { return i != g.user }
-	said := func(m *chat.Message, i int) bool {
-		return m.Role == chat.RoleAssistant || m.Role == chat.RoleUser && i != g.user
-	}
-	for _, limit := range textLevels {
-		g.sweep(from, to, limit, results, func(f *form) { f.text = limit })
-	}
-	for _, limit := range argumentLevels {
-		g.sweep(from, to, limit, calls, func(f *form) { f.args = limit })
-	}
-	g.sweep(from, to, 0, others, func(f *form) { f.media = true })
-	for _, limit := range textLevels {
-		g.sweep(from, to, limit, said, func(f *form) { f.text = limit })
-	}
-}
-
-// sweep changes the form of the messages that which names, oldest first, until
-// it fits. Messages of no more than size bytes have nothing to cut. A copied
-// carrier is the oldest of all.
-func (g *gate) sweep(from, to, size int, which func(*chat.Message, int) bool, change func(*form)) {
-	if c := g.carrier; from == 0 && c.copied && !g.fits() {
-		if m := &g.v.Messages[c.source]; m.Span.Len() > size && which(m, c.source) {
-			g.applyCopy(change)
-		}
-	}
-	for k := from; k < to && !g.fits(); k++ {
-		if m := &g.v.Messages[g.first+k]; m.Span.Len() > size && which(m, g.first+k) {
-			g.apply(k, change)
-		}
-	}
-}
-
-// apply changes the form of message k of the rest if that makes it smaller.
-func (g *gate) apply(k int, change func(*form)) {
-	f := g.forms[k]
-	change(&f)
-	if f == g.forms[k] {
-		return
-	}
-	cost := g.v.costOf(g.first+k, f)
-	if cost >= g.costs[k] {
-		return
-	}
-	g.set(k, f, cost)
-}
-
-// applyCopy is apply for a carrier that is a copy.
-func (g *gate) applyCopy(change func(*form)) {
-	if !g.carrier.copied {
-		return
-	}
-	f := g.copy
-	change(&f)
-	if cost := g.v.costOf(g.carrier.source, f); f != g.copy && cost < g.lead {
-		g.copy = f
-		g.setLead(cost)
-	}
-}
-
-// shrinkHandoff cuts a handoff that was written for a larger window.
-func (g *gate) shrinkHandoff() {
-	body, rules, suffix, ok := unwrap(g.handoff)
-	if !ok || g.v.tokens(body) <= max(handoffTokens(g.budget), deterministicTokens(g.budget)) {
-		return
-	}
-	for _, limit := range textLevels {
-		if g.fits() {
-			return
-		}
-		if short := shorten(body, limit, ""); len(short) < len(body) {
-			g.place(wrap(short, rules) + suffix)
-			g.handoffCut = true
-		}
-	}
+	return g.budget.Usable <= 0 || g.budget.Corrected(g.total.tokens) <= g.budget.Usable
 }
 
 // body is what is sent.
 func (g *gate) body() ([]byte, error) {
 	var edits []chat.Edit
 	if g.first > g.v.Head {
-		edit := chat.Edit{Span: chat.Span{Start: g.v.Messages[g.v.Head].Span.Start, End: g.v.Messages[g.first].Span.Start}}
+		edit := chat.Edit{Span: g.covered()}
 		switch c := g.carrier; {
 		case c.source < 0:
 			edit.With = append(ownMessage(g.handoff, c.marker), ',')

@@ -14,13 +14,16 @@ import (
 	"github.com/foldgate/foldgate/compression/chat"
 )
 
-// What a part that is no text costs, in tokens. Images follow OpenAI's published
-// tile formula: a base, and a price for each 512-pixel tile after fitting into
-// 2048 by 2048 and then the shorter side into 768.
+// The reference price of a part that is no text, in tokens: the same for every
+// model, since it decides how a request is cut. Images follow OpenAI's published
+// tile formula at the price of GPT-4o: a base, and a price for each 512-pixel
+// tile after fitting into 2048 by 2048 and then the shorter side into 768. What
+// other families pay for them is in prices.go. A sound, a film and a file cost a
+// flat price, since their length is in no field of the request.
 const (
 	imageBase = 85
 	imageTile = 170
-	imageFlat = 1500 // dimensions unknown, and audio and files
+	imageFlat = 1500 // dimensions unknown (an address), and sounds, films and files
 	imageMost = imageBase + imageTile*8
 	mediaLow  = 1 // the least that a part which is no text can cost
 )
@@ -55,11 +58,11 @@ func priceOf(p chat.Part, url string) price {
 	if !ok {
 		return price{imageFlat, mediaLow, imageFlat}
 	}
-	return price{tiles(w, h), mediaLow, imageFlat}
+	return price{Tokens(min(imageMost, imageBase+imageTile*tiles(w, h))), mediaLow, imageFlat}
 }
 
-// tiles applies the formula to an image of w by h pixels.
-func tiles(w, h int) Tokens {
+// tiles is how many tiles of 512 pixels an image of w by h pixels makes.
+func tiles(w, h int) int {
 	fw, fh := float64(w), float64(h)
 	if s := 2048 / max(fw, fh); s < 1 {
 		fw, fh = fw*s, fh*s
@@ -68,7 +71,7 @@ func tiles(w, h int) Tokens {
 		fw, fh = fw*s, fh*s
 	}
 	across, down := (int(fw)+511)/512, (int(fh)+511)/512
-	return Tokens(min(imageMost, imageBase+imageTile*max(1, across)*max(1, down)))
+	return max(1, across) * max(1, down)
 }
 
 // dimensions reads width and height out of a base64 data URI.

@@ -19,6 +19,9 @@ const (
 	kindMessage byte = iota + 1
 	kindExtra        // tools, response format
 	kindShrunk       // + level: a message as the exit gate left it
+	kindPriced       // + pricing: what a family pays for a message's images
+	kindFixed        // what all prefixes of a request begin with
+	kindPrefix       // a prefix
 )
 
 // keyOf hashes b as a thing of the given kind.
@@ -54,7 +57,8 @@ func (f fact) knows(what uint8) bool { return f.known&what == what }
 // what is new in it. It holds hashes and numbers, never text. Bounded, and safe
 // for concurrent use.
 type Memo struct {
-	shards [memoShards]memoShard
+	shards  [memoShards]memoShard
+	choices choices
 }
 
 // NewMemo makes a Memo for about the given number of messages, at roughly 150

@@ -7,18 +7,26 @@ import (
 
 // Shares of what there is, in percent.
 const (
-	tailShare = 60 // of what head and handoff leave under the trigger: the most that a tail takes
+	tailShare  = 60 // of what head and handoff leave under the trigger: the most that a tail takes
+	middlePart = 50 // of the middle: the most that a handoff without a model takes
 )
 
 // minMiddle is the least that a fold must be able to take out: less than that
 // is not worth a frame and a broken prompt cache.
 const minMiddle Tokens = 160
 
+const (
+	carrierFrame Tokens = 8  // what a message that carries a handoff costs beside its texts
+	leftSteps           = 16 // in which a handoff gives way to a tail that grew
+)
+
 // shares are a budget in reference units: corrected tokens divided by the step.
 type shares struct {
+	usable  Tokens
 	trigger Tokens
 	keep    Tokens // most of a tail
 	handoff Tokens // most of a handoff
+	written Tokens // most of one without a model
 	recall  Tokens // most of the recalled passages
 	fixed   Tokens // head, tools
 }
@@ -38,9 +46,11 @@ func (v *View) sharesOf(b window.Budget, s window.Settings) (shares, bool) {
 	}
 	step := stepOf(b)
 	return shares{
+		usable:  Tokens(float64(b.Usable) / step),
 		trigger: Tokens(float64(trigger) / step),
 		keep:    Tokens(s.KeepRecent * float64(total) / step),
 		handoff: max(handoffTokens(b), deterministicTokens(b)),
+		written: deterministicTokens(b),
 		recall:  Tokens(float64(b.Recall) / step),
 		fixed:   v.fixedTokens(),
 	}, true
@@ -141,9 +151,11 @@ func (v *View) Target(b window.Budget, s window.Settings, from int) (covered int
 
 // replay walks the messages as the turns brought them and moves the cut as each
 // turn would have: whenever what is sent is over the trigger. So the cut is a
-// function of the messages alone and stays while the conversation grows.
-func (v *View) replay(s shares, from int) int {
-	cut, next := from, Tokens(0)
+// function of the messages alone and stays while the conversation grows. at is
+// how many messages there were when it moved last.
+func (v *View) replay(s shares, from int) (cut, at int) {
+	cut, at = from, v.Len()
+	next := Tokens(0)
 	for end := from + 1; end <= v.Len(); end++ {
 		size := s.fixed + v.sum(end) - v.sum(cut)
 		if cut > 0 {
@@ -155,8 +167,54 @@ func (v *View) replay(s shares, from int) int {
 		moved := v.cutBefore(s, cut, end)
 		if moved == cut { // in vain: look again when enough came that it can help
 			next = v.sum(end) + minMiddle
+			continue
 		}
-		cut = moved
+		cut, at = moved, end
 	}
-	return cut
+	return cut, at
+}
+
+// left is the most that a handoff without a model may take for a cut at p that
+// was made when there were end messages: its share, at most a part of what it
+// stands for, and no more than what must be sent beside it leaves under the
+// trigger. A tail over its share counts as what the exit gate can shrink it to,
+// since it will.
+func (v *View) left(s shares, p, end int) Tokens {
+	tail := v.sum(end) - v.sum(p)
+	if tail > s.keep {
+		tail = max(s.keep, v.smallest(p, end))
+	}
+	around := s.fixed + s.recall + v.carried(p) + carrierFrame
+	under := s.trigger
+	if under <= around+tail { // no handoff is short enough for that
+		under = s.usable
+	}
+	most := min(s.written, under-around-tail, v.gone(p)*middlePart/100)
+	// Where a tail that grew since leaves less than that of what may be used at
+	// all, the handoff gives way, in few steps since each writes it anew.
+	rest := s.usable - around - v.smallest(p, v.Len())
+	step := max(1, most/leftSteps)
+	for most > max(0, rest) {
+		most -= step
+	}
+	return max(0, most)
+}
+
+// smallest is the least that the messages from p to end can be shrunk to.
+func (v *View) smallest(p, end int) Tokens {
+	least := form{text: textLevels[len(textLevels)-1], args: argumentLevels[len(argumentLevels)-1], media: allMedia}
+	user := v.lastUser(end)
+	flight := end == v.Len() && !v.cuts()[end]
+	var sum Tokens
+	for i := v.Head + end - 1; i >= v.Head+p; i-- {
+		f := least
+		if len(v.Messages[i].Calls) > 0 && flight {
+			f.args, flight = 0, false
+		}
+		if i == user {
+			f = form{}
+		}
+		sum += v.costOf(i, f)
+	}
+	return sum
 }

@@ -3,12 +3,14 @@ package compression_test
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
 	"pgregory.net/rapid"
 
 	"github.com/foldgate/foldgate/compression"
+	"github.com/foldgate/foldgate/compression/window"
 )
 
 // messy draws histories as clients really send them: parallel calls, ids used
@@ -90,51 +92,122 @@ func turn(t *rapid.T) []string {
 	return []string{result(id, text(t)), said("assistant", text(t)), fmt.Sprintf(`{"role":"tool","tool_call_id":%q,"content":[{"type":"text","text":%s},{"type":"text","text":"b"}]}`, id, quote(text(t)))}
 }
 
+// everyWay folds a request as the gateway may come to fold it, and judges each
+// result: as it is, without a model, with one, from an earlier handoff, folded
+// again, by another gateway with a smaller window, and on another replica.
+func everyWay(t fataler, body string, b window.Budget) {
+	t.Helper()
+	v := view(t, body)
+	low, high := v.Bounds()
+	if total := v.Total(); low > total || total > high {
+		t.Fatalf("bounds %d..%d, total %d", low, high, total)
+	}
+	f, err := v.Unfolded(b)
+	allowed(t, err)
+	judgeAll(t, "unfolded", body, f, compression.Handoff{}, b)
+
+	h := v.Deterministic(b, settings(), nil)
+	f, err = v.Fold(h, b)
+	allowed(t, err)
+	judgeAll(t, "without a model", body, f, h, b)
+	other := view(t, body)
+	if again, err := other.Fold(other.Deterministic(b, settings(), nil), b); string(again.Body) != string(f.Body) || again.Tokens != f.Tokens {
+		t.Fatalf("another replica gives other bytes: %v", err)
+	}
+	onwards(t, f, b)
+
+	covered, ok := v.Target(b, settings(), 0)
+	if !ok {
+		return
+	}
+	made, err := v.Accept(compression.Answer{Text: "## Done\nmuch", FinishReason: "stop"}, nil, covered, b)
+	var refused *compression.RefusedError
+	if errors.As(err, &refused) && (refused.Reason == "ineffective" || refused.Reason == "too-long") {
+		return
+	}
+	if err != nil {
+		t.Fatalf("accepting: %v", err)
+	}
+	f, err = v.Fold(made, b)
+	allowed(t, err)
+	judgeAll(t, "with a model", body, f, made, b)
+	onwards(t, f, b)
+
+	second := v.Deterministic(b, settings(), &made)
+	if second.Covered < made.Covered {
+		t.Fatalf("went back from %d to %d", made.Covered, second.Covered)
+	}
+	f, err = v.Fold(second, b)
+	allowed(t, err)
+	judgeAll(t, "from an earlier handoff", body, f, second, b)
+	if more, ok := v.Target(b, settings(), covered); ok && more <= covered {
+		t.Fatalf("target %d is not beyond %d", more, covered)
+	}
+}
+
+// onwards sends what was folded through a gateway with the same window, which
+// must not change it, and through one with half of it, which folds it again.
+func onwards(t fataler, f compression.Folded, b window.Budget) {
+	t.Helper()
+	body := string(f.Body)
+	if f.Fits {
+		again, err := view(t, body).Unfolded(b)
+		if err != nil || string(again.Body) != body {
+			t.Fatalf("what fits changed on the way through: %v", err)
+		}
+	}
+	half := budgetOf(int(b.Total)/2, b.Correction, b.Step)
+	half.Recall = b.Recall / 2
+	v := view(t, body)
+	h := v.Deterministic(half, settings(), nil)
+	again, err := v.Fold(h, half)
+	allowed(t, err)
+	judgeAll(t, "folded again", body, again, h, half)
+}
+
+// judgeAll is judge for every way of folding and every correction.
+func judgeAll(t fataler, way, body string, f compression.Folded, h compression.Handoff, b window.Budget) {
+	t.Helper()
+	if bad := breaches([]byte(body), f, h.Text, b); len(bad) > 0 {
+		t.Fatalf("%s, covered %d, shrunk %d, fits %v: %s\nwas: %.2000s\nsent: %.3000s", way, f.Covered, f.Shrunk, f.Fits, strings.Join(bad, "; "), body, f.Body)
+	}
+	if n := view(t, string(f.Body)).Total(); b.Known.Counted == 0 && b.Corrected(n) != f.Tokens {
+		t.Fatalf("%s: Tokens is %d, the body has %d", way, f.Tokens, b.Corrected(n))
+	}
+}
+
+// someBudget draws a window of about the given size, with recall or without.
+func someBudget(t *rapid.T, total int) window.Budget {
+	correction := rapid.SampledFrom([]float64{0.7, 1, 1, 1.2, 1.9}).Draw(t, "correction")
+	b := budgetOf(max(total, 64), correction, max(1, correction))
+	if rapid.Bool().Draw(t, "recall") {
+		b.Recall = window.Tokens(settings().Recall * float64(b.Total))
+	}
+	return b
+}
+
 func TestRulesHold(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		body := `{"model":"m","messages":[` + strings.Join(messy(t), " , ") + `],"response_format":{"type":"json_object"},"seed":9007199254740993}`
-		correction := rapid.SampledFrom([]float64{0.7, 1, 1, 1.2, 1.9}).Draw(t, "correction")
-		b := budgetOf(rapid.SampledFrom([]int{300, 800, 2000, 5000, 20_000}).Draw(t, "window"), correction, max(1, correction))
-		v := view(t, body)
-		low, high := v.Bounds()
-		if total := v.Total(); low > total || total > high {
-			t.Fatalf("bounds %d..%d, total %d", low, high, total)
-		}
+		format := rapid.SampledFrom([]string{`{"type":"json_object"}`, `{"type":"text"}`}).Draw(t, "format")
+		body := `{"model":"m","messages":[` + strings.Join(mutated(t, messy(t)), " , ") + `],"response_format":` + format + `,"seed":9007199254740993}`
+		everyWay(t, body, someBudget(t, rapid.SampledFrom([]int{300, 800, 2000, 5000, 20_000}).Draw(t, "window")))
+	})
+}
 
-		h := v.Deterministic(b, settings(), nil)
-		f, err := v.Fold(h, b)
-		allowed(t, err)
-		judge(t, body, f, h, b)
-		again, _ := view(t, body).Fold(view(t, body).Deterministic(b, settings(), nil), b)
-		if string(again.Body) != string(f.Body) {
-			t.Fatal("another memo gives other bytes")
+// The same for pieces of recorded histories, broken in the same ways.
+func TestRulesHoldForRealHistories(t *testing.T) {
+	files := realMessages(t)
+	rapid.Check(t, func(t *rapid.T) {
+		all := rapid.SampledFrom(files).Draw(t, "file")
+		size := min(len(all.messages), rapid.SampledFrom([]int{4, 12, 40}).Draw(t, "messages"))
+		from := rapid.IntRange(0, len(all.messages)-size).Draw(t, "from")
+		m := all.messages[from : from+size]
+		if from > 0 && rapid.Bool().Draw(t, "head") {
+			m = append(slices.Clone(all.messages[:1]), m...)
 		}
-
-		covered, ok := v.Target(b, settings(), 0)
-		if !ok {
-			return
-		}
-		h, err = v.Accept(compression.Answer{Text: "## Done\nmuch", FinishReason: "stop"}, nil, covered, b)
-		var refused *compression.RefusedError
-		if errors.As(err, &refused) && (refused.Reason == "ineffective" || refused.Reason == "too-long") {
-			return
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-		f, err = v.Fold(h, b)
-		allowed(t, err)
-		judge(t, body, f, h, b)
-		second := v.Deterministic(b, settings(), &h)
-		if second.Covered < h.Covered {
-			t.Fatalf("went back from %d to %d", h.Covered, second.Covered)
-		}
-		f, err = v.Fold(second, b)
-		allowed(t, err)
-		judge(t, body, f, second, b)
-		if more, ok := v.Target(b, settings(), covered); ok && more <= covered {
-			t.Fatalf("target %d is not beyond %d", more, covered)
-		}
+		body := all.before + "[" + strings.Join(mutated(t, m), ",") + "]" + all.after
+		share := rapid.SampledFrom([]int{3, 10, 25, 50, 80, 100}).Draw(t, "share")
+		everyWay(t, body, someBudget(t, int(view(t, body).Total())*share/100))
 	})
 }
 
@@ -231,28 +304,44 @@ func TestFoldedAgainStays(t *testing.T) {
 	})
 }
 
-func FuzzFold(f *testing.F) {
-	f.Add(request(garden(6, 30)...), 1200)
-	f.Add(request(said("user", "a"), called(`{"q":"x"}`, "1"), result("1", words(1, 500)), said("user", "b")), 300)
-	f.Add(`{"messages":[{"role":"user","content":[{"type":"image_url","image_url":"data:image/png;base64,AAAA"}]},{"role":"user"}]}`, 100)
-	f.Add(`{"messages":[]}`, 100)
-	f.Add(`{"messages":[{"role":"assistant","tool_calls":[{"id":"1","function":{"name":"f","arguments":"{\"a\":[\"`+strings.Repeat("x", 600)+`\"]}"}}]},{"role":"tool","tool_call_id":"1","content":"`+strings.Repeat(`\ud800y`, 200)+`"},{"role":"x","content":7}]}`, 120)
-	f.Fuzz(func(t *testing.T, body string, total int) {
-		r, err := parseAny(body)
-		if err != nil || total < 0 || total > 1<<20 {
-			return
+// Recall puts passages before the last user message and touches nothing before
+// that, and what it puts there stays through all tool rounds of the turn.
+func TestRecallTouchesTheLastUserMessageOnly(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		m := garden(rapid.IntRange(20, 40).Draw(t, "turns"), 40)
+		b := budget(4000)
+		b.Recall = 300
+		at := rapid.IntRange(0, 1000).Draw(t, "question")
+		ask := func(question string, rounds int) (before, led string) {
+			all := append(slices.Clone(m[:len(m)-1]), said("user", question))
+			for i := range rounds {
+				id := fmt.Sprint("r", i)
+				all = append(all, called(`{}`, id), result(id, words(i, 5)))
+			}
+			v := view(t, request(all...))
+			covered := 30
+			for !v.Legal(covered) {
+				covered++
+			}
+			f, err := v.Fold(handoffAt(v, covered, "NOTES"), b)
+			if err != nil || f.Shrunk > 0 {
+				t.Fatalf("shrunk %d: %v", f.Shrunk, err)
+			}
+			judgeAll(t, "recalled", request(all...), f, handoffAt(v, covered, "NOTES"), b)
+			sent := string(f.Body)
+			user := strings.LastIndex(sent, `{"role":"user"`)
+			end := strings.Index(sent[user:], "}")
+			return sent[:user], sent[user : user+end]
 		}
-		v := compression.NewMemo(64).View(r)
-		b := budget(total)
-		h := v.Deterministic(b, settings(), nil)
-		folded, err := v.Fold(h, b)
-		allowed(t, err)
-		if _, err := parseAny(string(folded.Body)); err != nil {
-			t.Fatalf("what is sent does not parse: %v\n%s", err, folded.Body)
+		question := "what about " + words(at, 6) + "?"
+		before, led := ask(question, 0)
+		if other, _ := ask("thanks", 0); other != before {
+			t.Fatal("another question changes what stands before it")
 		}
-		if covered, ok := v.Target(b, settings(), 0); ok {
-			_ = v.Prompt(nil, covered, b)
-			_, _ = v.Accept(compression.Answer{Text: body}, nil, covered, b)
+		for rounds := range 4 {
+			if again, same := ask(question, rounds); again != before || same != led {
+				t.Fatalf("after %d tool rounds the passages are others", rounds)
+			}
 		}
 	})
 }

@@ -15,26 +15,82 @@ var (
 	argumentLevels = [...]int{8 << 10, 1 << 10, 200}
 )
 
+// allMedia is a form's media where every one became a note.
+const allMedia = 1 << 30
+
 // leastText is the least that a text is cut to when many parts share a level.
 const leastText = 48
 
 // shorten cuts the middle out of s so that about limit bytes of it are left, and
 // says what was cut. word, if not empty, stays present when s held it. s comes
-// back as it is where that would not make it shorter.
+// back as it is where that would not make it shorter. What was shortened before,
+// here or in another gateway, is shortened as the whole of it would have been:
+// the notes do not add up.
 func shorten(s string, limit int, word string) string {
 	if limit <= 0 || len(s) <= limit {
 		return s
 	}
-	head, tail := clip(s, limit*2/3, limit/3)
-	note := "\n[" + strconv.Itoa(len(s)-len(head)-len(tail)) + " of " + strconv.Itoa(len(s)) + " bytes left out here to fit the window]\n"
-	out := head + note + tail
-	if word != "" && containsFold(s, word) && !containsFold(out, word) {
-		out += "[" + word + "]"
+	head, tail, size := s, "", len(s)
+	if h, t, n, ok := shortenedBefore(s); ok {
+		head, tail, size = h, t, n
 	}
-	if len(out) >= len(s) {
+	if len(head)+len(tail) <= limit {
 		return s
 	}
-	return out
+	if tail == "" {
+		head, tail = clip(s, limit*2/3, limit/3)
+	} else {
+		head = head[:runeStart(head, limit*2/3)]
+		tail = tail[runeStart(tail, len(tail)-limit/3):]
+	}
+	note := cutNote(size-len(head)-len(tail), size, "")
+	if word != "" && containsFold(s, word) && !containsFold(head, word) && !containsFold(tail, word) {
+		note = cutNote(size-len(head)-len(tail), size, word)
+	}
+	if out := head + note + tail; len(out) < len(s) {
+		return out
+	}
+	return s
+}
+
+// The note that stands for what was cut out of a text. It gives counts, and says
+// that it is none of the text, so that a model does not write it into new ones.
+const (
+	noteOpen  = "\n["
+	noteOf    = " of "
+	noteClose = " bytes left out here to fit the window; this note is not part of the text"
+	noteWord  = "; "
+	noteEnd   = "]\n"
+)
+
+func cutNote(gone, size int, word string) string {
+	if word != "" {
+		word = noteWord + word
+	}
+	return noteOpen + strconv.Itoa(gone) + noteOf + strconv.Itoa(size) + noteClose + word + noteEnd
+}
+
+// shortenedBefore takes apart a text that was shortened before: its two ends, and the
+// size it had. A text that merely quotes a note does not add up, and counts as
+// any other.
+func shortenedBefore(s string) (head, tail string, size int, ok bool) {
+	at := strings.Index(s, noteClose)
+	if at < 0 {
+		return "", "", 0, false
+	}
+	open := strings.LastIndex(s[:at], noteOpen)
+	end := strings.Index(s[at:], noteEnd)
+	if open < 0 || end < 0 || end > len(noteClose)+maxControl {
+		return "", "", 0, false
+	}
+	left, of, found := strings.Cut(s[open+len(noteOpen):at], noteOf)
+	gone, err1 := strconv.Atoi(left)
+	size, err2 := strconv.Atoi(of)
+	head, tail = s[:open], s[at+end+len(noteEnd):]
+	if !found || err1 != nil || err2 != nil || gone <= 0 || size-gone != len(head)+len(tail) {
+		return "", "", 0, false
+	}
+	return head, tail, size, true
 }
 
 // shortened applies the form's limit to a text. The word that a request for
@@ -58,6 +114,11 @@ func (v *View) arguments(c *chat.Call, f form) string {
 	}
 	short, _ := shortenArguments(text, f.args)
 	return short
+}
+
+// notePart is the part that stands for a media part.
+func (v *View) notePart(p *chat.Part) []byte {
+	return appendTextPart(nil, v.mediaNote(p), v.markerOf(p.MarkerKey, p.Marker))
 }
 
 // mediaNote is the text that stands for an image, a sound or a file.
@@ -91,31 +152,48 @@ func (v *View) stringEdits(out []chat.Edit, m *chat.Message, f form, marker []by
 	text := v.Decode(m.Content)
 	if short := v.shortened(text, f); len(short) < len(text) {
 		raw = chat.Quote(nil, short)
-	} else if f.lead == "" {
+	} else if len(f.before()) == 0 {
 		return out
 	}
-	if f.lead == "" {
-		return append(out, chat.Edit{Span: m.Content, With: raw})
-	}
 	var with []byte
-	if f.split {
-		with = append(with, '[')
-		with = appendTextPart(with, f.lead, marker)
+	switch before := f.before(); {
+	case len(before) == 0:
+		with = raw
+	case f.split:
+		with = appendParts([]byte{'['}, f, marker)
 		with = append(with, `,{"type":"text","text":`...)
 		with = append(with, raw...)
 		with = append(with, "}]"...)
-		return append(out, chat.Edit{Span: m.Content, With: with})
+	default:
+		with = append(with, '"')
+		for _, text := range before {
+			with = chat.QuoteInner(with, text+gap)
+		}
+		with = append(with, raw[1:]...)
 	}
-	with = append(with, '"')
-	with = chat.QuoteInner(with, f.lead+gap)
-	with = append(with, raw[1:]...)
 	return append(out, chat.Edit{Span: m.Content, With: with})
+}
+
+// appendParts appends what goes before a message's own text as parts of its own.
+// The marker, if any, belongs to the handoff: it stays what it is from turn to
+// turn, and recalled passages do not.
+func appendParts(dst []byte, f form, marker []byte) []byte {
+	for i, text := range f.before() {
+		if i > 0 {
+			dst = append(dst, ',')
+		}
+		if f.lead == "" || i > 0 {
+			dst = appendTextPart(dst, text, nil)
+		} else {
+			dst = appendTextPart(dst, text, marker)
+		}
+	}
+	return dst
 }
 
 // arrayEdits changes a content that is an array.
 func (v *View) arrayEdits(out []chat.Edit, m *chat.Message, f form, marker []byte) []chat.Edit {
-	if f.lead != "" {
-		with := appendTextPart(nil, f.lead, marker)
+	if with := appendParts(nil, f, marker); len(with) > 0 {
 		if len(m.Parts) > 0 {
 			with = append(with, ',')
 		}
@@ -132,8 +210,9 @@ func (v *View) arrayEdits(out []chat.Edit, m *chat.Message, f form, marker []byt
 			if short := v.shortened(text, limited); len(short) < len(text) {
 				out = append(out, chat.Edit{Span: p.Text, With: chat.Quote(nil, short)})
 			}
-		case f.media && media(*p):
-			out = append(out, chat.Edit{Span: p.Span, With: appendTextPart(nil, v.mediaNote(p), v.markerOf(p.MarkerKey, p.Marker))})
+		case media(*p) && limited.media > 0:
+			limited.media--
+			out = append(out, chat.Edit{Span: p.Span, With: v.notePart(p)})
 		}
 	}
 	return out

@@ -108,8 +108,8 @@ func TestPromptIsBounded(t *testing.T) {
 	}
 	v := view(t, request(append(m, said("user", "end"))...))
 	p := v.Prompt(nil, v.Len()-1, budget(100_000))
-	if len(p) > 165_000 || len(p) < 120_000 || !strings.Contains(p, "messages left out]") {
-		t.Errorf("%d bytes", len(p))
+	if n := count(p); n > 42_000 || n < 30_000 || !strings.Contains(p, "messages left out]") {
+		t.Errorf("%d tokens", count(p))
 	}
 	for _, want := range []string{"[1] user", "[800] assistant"} {
 		if !strings.Contains(p, want) {

@@ -14,6 +14,19 @@ import (
 // the end where the recording ends with an assistant.
 func realRequests(t *testing.T, visit func(t *testing.T, name, body string)) {
 	t.Helper()
+	eachRequest(t, func(name, body string) {
+		r := parse(t, body)
+		if last := r.Messages[len(r.Messages)-1]; last.RoleName == "assistant" {
+			at := r.Envelope.Messages.End - 1
+			body = body[:at] + "," + said("user", "What was decided about the first point?") + body[at:]
+		}
+		t.Run(name, func(t *testing.T) { visit(t, name, body) })
+	})
+}
+
+// eachRequest calls visit for every recorded request as it is.
+func eachRequest(t *testing.T, visit func(name, body string)) {
+	t.Helper()
 	dir := os.Getenv("FOLDGATE_TESTDATA")
 	if dir == "" {
 		t.Skip("FOLDGATE_TESTDATA is not set")
@@ -31,14 +44,33 @@ func realRequests(t *testing.T, visit func(t *testing.T, name, body string)) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		body := string(raw)
-		r := parse(t, body)
-		if last := r.Messages[len(r.Messages)-1]; last.RoleName == "assistant" {
-			at := r.Envelope.Messages.End - 1
-			body = body[:at] + "," + said("user", "What was decided about the first point?") + body[at:]
-		}
-		t.Run(name, func(t *testing.T) { visit(t, name, body) })
+		visit(name, string(raw))
 	}
+}
+
+// history is a recorded request, taken apart.
+type history struct {
+	name          string
+	before, after string // around the array of messages
+	messages      []string
+}
+
+// String keeps a failed draw short.
+func (h history) String() string { return h.name }
+
+// realMessages are all recorded requests.
+func realMessages(t *testing.T) []history {
+	t.Helper()
+	var out []history
+	eachRequest(t, func(name, body string) {
+		r := parse(t, body)
+		h := history{name: name, before: body[:r.Envelope.Messages.Start], after: body[r.Envelope.Messages.End:]}
+		for i := range r.Messages {
+			h.messages = append(h.messages, string(r.Raw(i)))
+		}
+		out = append(out, h)
+	})
+	return out
 }
 
 func TestRealRequests(t *testing.T) {

@@ -25,13 +25,17 @@ type Handoff struct {
 // Folded is a request ready to be forwarded.
 type Folded struct {
 	Body []byte
-	// Tokens is the corrected count of Body.
-	Tokens  Tokens
+	// Tokens is the corrected count of Body, Counted our own.
+	Tokens, Counted Tokens
+
 	Covered int
+	// Recalled is the number of passages of the covered messages that go before
+	// the last user message.
+	Recalled int
 	// Shrunk counts the messages that the exit gate had to shrink.
 	Shrunk int
-	// Fits is whether Tokens is at most usable. False: the smallest form there
-	// is, to be forwarded all the same.
+	// Fits is whether Tokens is at most usable, and Body no longer than the limit
+	// of bytes. False: the smallest form there is, to be forwarded all the same.
 	Fits bool
 }
 
@@ -49,7 +53,19 @@ func (e *UnfitError) Error() string {
 
 // RefusedError says why a model's output does not become a handoff.
 type RefusedError struct {
-	// Reason is "blank", "cut", "refusal", "too-long", "ineffective" or "invented".
+	// Reason is one of:
+	//
+	//   - "blank": nothing to read, also when thoughts and marks are taken off.
+	//   - "cut": the model ran into its output limit.
+	//   - "refusal": it declined, or a filter stopped it.
+	//   - "protocol": it called a tool instead of writing.
+	//   - "thoughts": it thought aloud and wrote no summary.
+	//   - "page": a document of the web, such as a proxy's error page.
+	//   - "echo": the prompt's own instructions or transcript, sent back.
+	//   - "skeleton": headings with nothing, or placeholders, under all of them.
+	//   - "too-long": over what the budget gives a handoff.
+	//   - "ineffective": not smaller than what it would replace.
+	//   - "invented": it names requests of the user that nobody made.
 	Reason string
 }
 

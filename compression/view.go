@@ -25,6 +25,10 @@ type View struct {
 	under []int         // under[p]: the last legal cut before p, nil until asked
 	users []int         // users[p]: what a copy would be made of, see lastUser
 	fixed Tokens        // head, tools, response format and the answer's start; -1 until asked
+
+	pricing    pricing  // of images, where it differs from the reference
+	surcharges []Tokens // surcharges[n]: what that costs the first n more, nil until asked
+	fixedName  memoKey  // names head, tools and response format, zero until asked
 }
 
 func newView(m *Memo, r *chat.Request) *View {
@@ -136,9 +140,40 @@ func (v *View) sum(n int) Tokens {
 	return v.sums[n]
 }
 
-// Total is the reference count of the whole request: messages with their
-// framing, tools, response format, images by their price.
-func (v *View) Total() Tokens { return v.fixedTokens() + v.sum(v.Len()) }
+// Total is the count of the whole request: messages with their framing, tools,
+// response format, images by the price of the family (see For).
+func (v *View) Total() Tokens { return v.counted(v.Len()) }
+
+// counted is Total with only the first n messages after the head.
+func (v *View) counted(n int) Tokens { return v.fixedCost() + v.sum(n) + v.surchargeOf(n) }
+
+// Prefix names the request with only its first n messages after the head, and
+// counts it as Total does; n is bounded to what there is. Head, tools, response
+// format and the canonical form of the messages make the name, so that a later
+// turn of the conversation finds the earlier one. It does not depend on the model.
+func (v *View) Prefix(n int) (name chat.Digest, counted Tokens) {
+	n = min(max(n, 0), v.Len())
+	if v.fixedName == (memoKey{}) {
+		v.fixedName = v.nameFixed()
+	}
+	chain := v.Chain(n)
+	key := keyOf(kindPrefix, append(v.fixedName[:], chain[:]...))
+	return chat.Digest(key), v.counted(n)
+}
+
+// nameFixed names what no fold can change.
+func (v *View) nameFixed() memoKey {
+	var parts []byte
+	for i := range v.Head {
+		d := v.digest(i)
+		parts = append(parts, d[:]...)
+	}
+	for _, s := range [...]chat.Span{v.Tools, v.ResponseFormat} {
+		key := keyOf(kindExtra, s.Of(v.Body))
+		parts = append(parts, key[:]...)
+	}
+	return keyOf(kindFixed, parts)
+}
 
 // Bounds is between what and what Total lies. It is cheap: no text is counted.
 func (v *View) Bounds() (low, high Tokens) {
@@ -146,7 +181,7 @@ func (v *View) Bounds() (low, high Tokens) {
 	for i := range v.Messages {
 		f := v.fact(i, knowsBounds)
 		low += Tokens(f.low)
-		high += Tokens(f.high)
+		high += Tokens(f.high) + max(0, v.surcharge(i, 0))
 	}
 	for _, s := range [...]chat.Span{v.Tools, v.ResponseFormat} {
 		if s.Empty() {

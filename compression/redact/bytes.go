@@ -52,6 +52,7 @@ const (
 	actWord = 1 // a letter or digit: a word begins
 	actJoin = 3 // an underscore: it continues a word, and begins none
 	actLook = 4
+	actDash = 6
 )
 
 var acts = func() (t [256]uint8) {
@@ -61,9 +62,10 @@ var acts = func() (t [256]uint8) {
 		}
 	}
 	t['_'] = actJoin
-	for _, c := range []byte{'=', ':', '-', '\\', '>', '~', fullColon[0]} {
+	for _, c := range []byte{'=', ':', '\\', '>', '~', fullColon[0]} {
 		t[c] = actLook
 	}
+	t['-'] = actDash
 	return t
 }()
 

@@ -62,6 +62,11 @@ func (x *scanner) run() {
 				}
 				continue
 			}
+		case actDash:
+			if i > 0 && class[s[i-1]]&word != 0 && i+1 < len(s) && s[i+1] != '-' {
+				i++ // within a word, a date, a range
+				continue
+			}
 		}
 		x.i = i
 		x.look()
@@ -121,8 +126,11 @@ func (x *scanner) word() {
 
 // mayBegin tells from the first bytes of a word, quickly, that it is nothing.
 func mayBegin(s string, i int) bool {
-	if c := s[i]; c == 'M' || c == 'N' || c == 'O' {
+	switch c := s[i]; {
+	case c == 'M' || c == 'N' || c == 'O':
 		return true
+	case class[c] == digit: // a bot's id is a long number
+		return i+4 < len(s) && class[s[i+3]]&class[s[i+4]] == digit
 	}
 	return i+2 < len(s) && triples.has(fold3(s[i], s[i+1], s[i+2]))
 }

@@ -40,7 +40,11 @@ type Book struct {
 	rules    []Rule // the one first that wins
 	table    table
 	fallback Tokens
+	*lessons
+}
 
+// lessons are what upstreams taught: the part of a Book that With hands on.
+type lessons struct {
 	mu     sync.RWMutex
 	scopes *memory[Scope, *knowledge]
 
@@ -63,12 +67,25 @@ func NewBook(c BookConfig) (*Book, error) {
 		return nil, fmt.Errorf("open the table of models: %w", err)
 	}
 	return &Book{
-		rules:       ordered(c.Rules),
-		table:       models,
-		fallback:    c.Default,
-		scopes:      newMemory[Scope, *knowledge](MaxScopes),
-		corrections: corrections{estimates: newMemory[pair, *estimate](MaxScopes)},
+		rules:    ordered(c.Rules),
+		table:    models,
+		fallback: c.Default,
+		lessons: &lessons{
+			scopes:      newMemory[Scope, *knowledge](MaxScopes),
+			corrections: corrections{estimates: newMemory[pair, *estimate](MaxScopes)},
+		},
 	}, nil
+}
+
+// With is a Book with other rules and another default that shares everything
+// else with b: what either learns, both know, then and later. b stays as it is,
+// so whoever holds it goes on with the rules that it began with. The error names
+// every rule that cannot be.
+func (b *Book) With(c BookConfig) (*Book, error) {
+	if err := c.validate(); err != nil {
+		return nil, err
+	}
+	return &Book{rules: ordered(c.Rules), table: b.table, fallback: c.Default, lessons: b.lessons}, nil
 }
 
 // Lookup answers what the model accepts, from the strongest source that knows.

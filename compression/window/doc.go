@@ -44,6 +44,8 @@
 //     used goes first. A name of more than MaxName bytes is not remembered, and is
 //     in no table.
 //   - The same calls with the same times give the same answers.
+//   - Rules change without forgetting: With makes a book with other rules over the
+//     same lessons. A book's own rules never change.
 //
 // # Sharing between replicas
 //

@@ -1,0 +1,63 @@
+package compression
+
+import (
+	"strings"
+
+	"github.com/foldgate/foldgate/compression/redact"
+)
+
+// Titles of the parts of a handoff's body, as lines of their own.
+const (
+	titleOlder    = "Earlier notes:"
+	titleRequests = "What the user asked:"
+	titleDone     = "What was said and done, in order:"
+	titleNames    = "Names and numbers that came up:"
+)
+
+// readNotes reads the body of an earlier handoff, by a model or without one, as
+// sources behind those that are there: a line is one. What of it is told again
+// competes for room, so that notes on notes do not grow.
+func readNotes(out []source, body string) []source {
+	var heading, label string
+	ours, weight := false, int64(weightNotes)
+	for line := range strings.Lines(redact.Text(body)) {
+		switch line = strings.TrimSpace(line); line {
+		case "":
+			continue
+		case titleOlder, titleRequests, titleDone, titleNames:
+			ours, heading, weight = line == titleRequests || line == titleDone, "", weightNotes
+			if line == titleNames {
+				weight = weightResult
+			}
+			continue
+		}
+		if marks := strings.TrimLeft(line, "#"); len(marks) < len(line) && len(line) <= unitMax && strings.HasPrefix(marks, " ") {
+			heading = line
+			continue
+		}
+		if ours {
+			if rest, ok := strings.CutPrefix(line, labelSame); ok {
+				line = label + rest
+			} else if at := strings.Index(line, ": "); at >= 0 && at <= nameMost+8 {
+				label = line[:at+2]
+			}
+		}
+		out = append(out, source{notes: weight, heading: heading, text: line})
+	}
+	return out
+}
+
+// handoffIn is the body of the handoff that a user message begins with, because
+// another gateway on the way had folded the conversation; else empty.
+func handoffIn(text string) string {
+	if !strings.HasPrefix(text, frameHead1) {
+		return ""
+	}
+	inner := text[len(frameHead1):]
+	end := strings.Index(inner, frameTail1)
+	if end < 0 {
+		return ""
+	}
+	body, _, _ := strings.Cut(inner[:end], frameRules1)
+	return body
+}

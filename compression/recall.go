@@ -1,0 +1,195 @@
+package compression
+
+import (
+	"cmp"
+	"crypto/sha256"
+	"encoding/binary"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/foldgate/foldgate/compression/chat"
+	"github.com/foldgate/foldgate/compression/window"
+)
+
+// recall is what goes before the last user message when something was folded:
+// passages of the covered messages, in their frame. The zero recall is none.
+type recall struct {
+	text string
+	best []passage // those that are in it, best first
+}
+
+// passage is a piece of what a covered message says, by its place in told.
+type passage struct {
+	message    int32 // counted from the first message after the head
+	start, end int32
+}
+
+// recall looks up the passages of the covered messages that bear on the last
+// user message, wherever that stands. It is a function of the covered messages,
+// the handoff, that message's own text and the room for it, so it is the same
+// through all tool rounds of a turn. A message that asks for nothing that was
+// said, or that nothing can go before, recalls nothing.
+func (v *View) recall(h Handoff, b window.Budget) recall {
+	room := recallTokens(b)
+	user := v.lastSaid()
+	if room <= 0 || user < 0 || !leadable(&v.Messages[user]) {
+		return recall{}
+	}
+	question := OwnText(v.Text(user))
+	if question == "" {
+		return recall{}
+	}
+	asker := -1
+	if user < v.Head+h.Covered {
+		asker = user - v.Head // stands there verbatim
+	}
+	key := recallKey(h, question, asker, room)
+	chosen, known := v.memo.choices.get(key)
+	if !known {
+		chosen = v.choose(h, question, asker, room)
+		v.memo.choices.put(key, chosen)
+	}
+	return v.quote(chosen)
+}
+
+// recallTokens is the most that recalled passages may take, frame included, in
+// reference units.
+func recallTokens(b window.Budget) Tokens {
+	if b.Usable <= 0 {
+		return 0
+	}
+	return Tokens(float64(b.Recall) / stepOf(b))
+}
+
+// recallKey names everything that a choice depends on.
+func recallKey(h Handoff, question string, asker int, room Tokens) memoKey {
+	handoff := sha256.Sum256([]byte(h.Text))
+	name := append([]byte(nil), h.Digest[:]...)
+	name = append(name, handoff[:]...)
+	for _, n := range [...]int{h.Covered, asker, int(room)} {
+		name = binary.AppendVarint(name, int64(n))
+	}
+	return keyOf(kindRecall, append(name, question...))
+}
+
+// told is what the message at position p says, as passages are cut from it: its
+// own text, then each call with its arguments. Nothing is redacted: it goes to
+// where the caller sent it, in the same request, and is kept nowhere.
+func (v *View) told(p int) string {
+	m := &v.Messages[v.Head+p]
+	text := v.Text(v.Head + p)
+	if m.Role == chat.RoleUser {
+		text = OwnText(text)
+	}
+	if len(m.Calls) == 0 {
+		return text
+	}
+	var b strings.Builder
+	b.WriteString(text)
+	for i := range m.Calls {
+		if b.Len() > 0 {
+			b.WriteByte('\n')
+		}
+		c := &m.Calls[i]
+		b.WriteString(c.Name)
+		b.WriteByte('(')
+		b.WriteString(v.Decode(c.Arguments))
+		b.WriteByte(')')
+	}
+	return b.String()
+}
+
+// less is the recall with so many of its best passages.
+func (v *View) less(r recall, n int) recall { return v.quote(r.best[:n]) }
+
+// quote writes passages, given best first, in the order of the conversation.
+// Neighbours in one message are one quotation.
+func (v *View) quote(best []passage) recall {
+	if len(best) == 0 {
+		return recall{}
+	}
+	chosen := slices.Clone(best)
+	slices.SortFunc(chosen, func(a, b passage) int {
+		return cmp.Or(cmp.Compare(a.message, b.message), cmp.Compare(a.start, b.start))
+	})
+	var b strings.Builder
+	b.WriteString(recallHead1)
+	for i := 0; i < len(chosen); {
+		message := chosen[i].message
+		text := v.told(int(message))
+		for ; i < len(chosen) && chosen[i].message == message; i++ {
+			start := chosen[i].start
+			for i+1 < len(chosen) && chosen[i+1].message == message && blank(text, chosen[i].end, chosen[i+1].start) {
+				i++
+			}
+			if b.Len() > len(recallHead1) {
+				b.WriteByte('\n')
+			}
+			b.WriteString(v.quotation(passage{message, start, chosen[i].end}, text))
+		}
+	}
+	b.WriteString(recallTail1)
+	return recall{text: b.String(), best: best}
+}
+
+// blank reports whether a stretch of a text is white space, or none.
+func blank(text string, from, to int32) bool {
+	return from <= to && int(to) <= len(text) && strings.TrimSpace(text[from:to]) == ""
+}
+
+// quotation is one passage with its role and position.
+func (v *View) quotation(p passage, text string) string {
+	start, end := min(int(p.start), len(text)), min(int(p.end), len(text))
+	return v.speaker(int(p.message)) + quoted(text[start:max(start, end)])
+}
+
+// quoted is a passage as it may stand in the frame: nothing in it reads as a
+// frame, or as another passage's label.
+func quoted(s string) string {
+	s = unframed(s)
+	if !strings.Contains(s, "\n#") {
+		return s
+	}
+	lines := strings.Split(s, "\n")
+	for i := range lines {
+		if labelled(lines[i]) {
+			lines[i] = lines[i][1:]
+		}
+	}
+	return strings.Join(lines, "\n")
+}
+
+// labelled reports whether s begins as a label does: a number sign, digits, and
+// a word that says who.
+func labelled(s string) bool {
+	after, ok := strings.CutPrefix(s, "#")
+	rest := strings.TrimLeft(after, "0123456789")
+	if !ok || len(rest) == len(after) {
+		return false
+	}
+	for _, who := range [...]string{" user", " assistant", " system", " tool", " other"} {
+		if strings.HasPrefix(rest, who) {
+			return true
+		}
+	}
+	return false
+}
+
+// speaker is the label of a passage: where it stands and who said it.
+func (v *View) speaker(p int) string {
+	m := &v.Messages[v.Head+p]
+	who := "other"
+	switch {
+	case m.Role == chat.RoleUser, m.Role == chat.RoleAssistant:
+		who = m.RoleName
+	case m.Role.Leading():
+		who = "system"
+	case m.Role.Result():
+		who = "tool"
+	}
+	if m.Role == chat.RoleUser && m.Name != "" {
+		who += " " + cutEnd(unframed(oneLine(m.Name)), 40)
+	}
+	return "#" + strconv.Itoa(p+1) + " " + who + ": "
+}
