@@ -27,10 +27,10 @@ type rule struct {
 func rules() []rule {
 	return []rule{
 		{
-			name: "ownership: the standard library, uuid and the otel API; no HTTP",
+			name: "ownership: the standard library, uuid, the otel API and its names; no HTTP",
 			in:   func(f string) bool { return under(f, "ownership") && !isTestFolder(f) },
 			allows: func(i string) bool {
-				return standard(i) && !under(i, "net") || i == "github.com/google/uuid" || otelAPI(i) || under(i, module+"ownership")
+				return standard(i) && !under(i, "net") || i == "github.com/google/uuid" || otelAPI(i) || under(i, module+"ownership") || i == module+"internal/semconv"
 			},
 		},
 		{
@@ -53,13 +53,20 @@ func rules() []rule {
 			allows: func(i string) bool { return ours(i, "redisstore", "ownership") },
 		},
 		{
-			name:   "middleware: compression and ownership only",
-			in:     func(f string) bool { return under(f, "middleware") },
-			allows: func(i string) bool { return !knowsStores(i) && ours(i, "middleware", "compression", "ownership") },
+			name: "middleware: compression, ownership and what is internal to both",
+			in:   func(f string) bool { return under(f, "middleware") },
+			allows: func(i string) bool {
+				return !knowsStores(i) && !otelSDK(i) && ours(i, "middleware", "compression", "ownership", "internal")
+			},
+		},
+		{
+			name:   "internal/semconv: names, and nothing that does anything",
+			in:     func(f string) bool { return f == "internal/semconv" },
+			allows: func(i string) bool { return i == "strings" || i == "go.opentelemetry.io/otel/attribute" },
 		},
 		{
 			name: "production code: nothing that is for tests",
-			in:   func(f string) bool { return !isTestFolder(f) },
+			in:   func(f string) bool { return !isTestFolder(f) && !under(f, "scripts") },
 			allows: func(i string) bool {
 				return !under(i, "testing") && i != "net/http/httptest" && (!strings.HasPrefix(i, module) || !isTestFolder(i))
 			},
@@ -103,6 +110,9 @@ func TestImportRulesRefuse(t *testing.T) {
 		{"ownership", "github.com/redis/go-redis/v9"},
 		{"ownership", "go.opentelemetry.io/otel/sdk/metric"},
 		{"ownership/memstore", module + "compression"},
+		{"ownership", module + "internal/statuswriter"},
+		{"internal/semconv", "go.opentelemetry.io/otel/trace"},
+		{"middleware", "go.opentelemetry.io/otel/sdk/trace"},
 		{"compression", "net/http"},
 		{"compression/chat", module + "ownership"},
 		{"compression/llm", "github.com/redis/go-redis/v9"},
@@ -216,8 +226,11 @@ func standard(i string) bool {
 	return !strings.Contains(first, ".")
 }
 
-func otelAPI(i string) bool {
-	return under(i, "go.opentelemetry.io/otel") && !under(i, "go.opentelemetry.io/otel/sdk") && !under(i, "go.opentelemetry.io/otel/exporters")
+func otelAPI(i string) bool { return under(i, "go.opentelemetry.io/otel") && !otelSDK(i) }
+
+// otelSDK is what makes and exports telemetry, which is the program's business.
+func otelSDK(i string) bool {
+	return under(i, "go.opentelemetry.io/otel/sdk") || under(i, "go.opentelemetry.io/otel/exporters") || under(i, "go.opentelemetry.io/contrib")
 }
 
 func knowsStores(i string) bool { return under(i, "github.com/redis/go-redis") }
