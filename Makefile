@@ -37,9 +37,14 @@ test: redis ## the tests, with real Redis servers on free ports
 test-all: test long ## the tests and the long ones
 
 .PHONY: long
-long: ## only the long ones: every fuzz target for FUZZTIME, every benchmark once
+long: ## only the long ones: openapi.yaml's linter, every fuzz target for FUZZTIME, every benchmark once
+	@$(MAKE) --no-print-directory openapi
 	@scripts/fuzz.sh $(FUZZTIME)
 	@$(MAKE) --no-print-directory bench BENCHTIME=1x
+
+.PHONY: openapi
+openapi: ## lint openapi.yaml as OpenAPI 3.1; needs npm
+	@scripts/lint-openapi.sh
 
 PROVE_OPS ?= 100000
 
@@ -62,6 +67,12 @@ fuzz: ## every fuzz target for FUZZTIME, 10s by default
 .PHONY: bench
 bench: ## every benchmark for BENCHTIME, 1s by default
 	$(GO) test -run '^$$' -bench . -benchmem -benchtime $(BENCHTIME) ./...
+
+EVALFLAGS ?=
+
+.PHONY: eval
+eval: ## what a fold keeps of the recordings in FOLDGATE_TESTDATA; EVALFLAGS="-o docs/fold.md" writes the tables there
+	@$(GO) run ./scripts/eval $(EVALFLAGS)
 
 .PHONY: cover
 cover: redis ## statement coverage by package, and coverage.out

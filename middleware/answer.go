@@ -46,6 +46,8 @@ func (x *exchange) done() {
 	x.report.Total = time.Since(x.start)
 	x.report.Joined = x.attempt.Joined
 	x.touch()
+	x.m.learner.done(x)
+	x.traceDone()
 	x.m.cfg.Observer.ChatDone(x.report)
 	x.log()
 }

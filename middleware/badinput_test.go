@@ -149,7 +149,7 @@ func TestCompressedBodies(t *testing.T) {
 
 func TestDraining(t *testing.T) {
 	g := newGateway(t, options{})
-	g.Drain()
+	g.Drain(0)
 	a := g.post(t, request(talk("x", 1)))
 	if a.status != http.StatusServiceUnavailable || a.header.Get("Retry-After") == "" || !bytes.Contains(a.body, []byte(`"draining"`)) {
 		t.Errorf("got %d %s", a.status, a.body)

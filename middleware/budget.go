@@ -7,11 +7,14 @@ import "sync/atomic"
 // is what the bound is there to prevent. Safe for concurrent use.
 type bodyBudget struct {
 	max  int64
-	used atomic.Int64
+	used *atomic.Int64
 }
 
 // newBodyBudget bounds to max bytes; zero or less: no bound, only a count.
-func newBodyBudget(max int64) *bodyBudget { return &bodyBudget{max: max} }
+func newBodyBudget(max int64) *bodyBudget { return &bodyBudget{max: max, used: new(atomic.Int64)} }
+
+// with is another bound on the same bytes.
+func (b *bodyBudget) with(max int64) *bodyBudget { return &bodyBudget{max: max, used: b.used} }
 
 // InFlight is the number of bytes that are held now.
 func (b *bodyBudget) InFlight() int64 { return b.used.Load() }

@@ -74,7 +74,8 @@ type exchange struct {
 	view     *compression.View
 	key      ownership.Key
 	output   int           // what the upstream said that it sets aside for the answer
-	counted  window.Tokens // the original's reference count; 0: not counted
+	counted  window.Tokens // the original's own count; 0: not counted
+	hidden   bool          // it has tokens that not even its messages show
 
 	covered int  // what the forwarded handoff stands for
 	ready   bool // the first forwarding has begun; report.Added is final
@@ -83,10 +84,11 @@ type exchange struct {
 	attempt attemptHeader
 	flight  *ownership.Flight // of a summary that is prepared beside this request
 	alive   *keepalive
+	trace   exchangeTrace
 }
 
 func newExchange(m *Middleware, w http.ResponseWriter, r *http.Request, next http.Handler) *exchange {
-	return &exchange{m: m, w: w, r: r, next: next, start: time.Now()}
+	return &exchange{m: m, w: w, r: r, next: next, start: time.Now(), trace: m.exchangeTrace(r)}
 }
 
 // plan is what the decision came to: what to send, and what may follow.
@@ -94,8 +96,9 @@ type plan struct {
 	kind, reason string
 	// body is what leaves; nil: the original bytes with their encoding.
 	body []byte
-	// sent is body's reference count (uncorrected); 0: not counted.
+	// sent is body's own count (uncorrected), size its name; zero: not counted.
 	sent window.Tokens
+	size sizeName
 	// checkpoint is what the body was folded with; zero for a fold without a model.
 	checkpoint ownership.Checkpoint
 	// covered is how many messages the handoff stands for; 0: not folded.

@@ -9,6 +9,8 @@ import (
 	"net/url"
 	"time"
 
+	"go.opentelemetry.io/otel/trace"
+
 	"github.com/foldgate/foldgate/compression/llm"
 	"github.com/foldgate/foldgate/compression/window"
 	"github.com/foldgate/foldgate/ownership"
@@ -39,8 +41,10 @@ type SummarizerRoute struct {
 	// Key is sent as a bearer. Empty: the caller's own credential where the
 	// route is on the upstream's origin, else none.
 	Key string
-	// Window is the route's window: a transcript that does not fit it is given to
-	// the next route. Zero: not known.
+	// Window is the route's window: a transcript that does not fit it is
+	// summarized in steps, and where it holds no useful step the next route is
+	// asked. Zero: what the Book knows where the route is the upstream, or of the
+	// model by its name; else 32,768 tokens.
 	Window window.Tokens
 	// Idle is the silence allowed on this route. Zero: the coordinator's.
 	Idle time.Duration
@@ -81,7 +85,8 @@ type Config struct {
 	// Routes are asked in order. Empty: one default route, which repeats the
 	// caller's request with another body.
 	Routes []SummarizerRoute
-	// Transport carries the summary calls. Nil: a tuned one of its own.
+	// Transport carries the summary calls, and the questions to the upstream about
+	// its models. Nil: a tuned one of its own.
 	Transport http.RoundTripper
 
 	// TenantHeader names the header that tells tenants apart. Empty, or missing
@@ -91,10 +96,23 @@ type Config struct {
 	// Empty: a fixed label, so that summaries can still be shared.
 	TenantSecret []byte
 
+	// Learned shares with other replicas what upstreams taught. Nil: this replica
+	// learns for itself.
+	Learned Learned
+	// IgnoreAdvertised keeps upstreams from being asked what their models accept.
+	// Without it they are, beside large requests of models without a configured
+	// window, with the credential of such a request: see section 3.2.
+	IgnoreAdvertised bool
+
 	// Logger gets one line per chat request. Nil: none.
 	Logger *slog.Logger
 	// Observer gets what metrics are made of. Nil: none.
 	Observer Observer
+	// TracerProvider makes the spans of requests, folds and summary calls; give the
+	// same one to the coordinator and the proxy. While there is one, traceparent and
+	// tracestate of what is forwarded name the request's span. Nil: no spans, at no
+	// cost, and the header leaves byte for byte as it came.
+	TracerProvider trace.TracerProvider
 }
 
 // Defaults of Config and of window.Settings.
@@ -109,7 +127,7 @@ const (
 // DefaultSettings are the shares of the window that the configuration reference
 // names.
 func DefaultSettings() window.Settings {
-	return window.Settings{Trigger: 0.80, KeepRecent: 0.25, Recall: 0.05, ReserveOutput: 4096}
+	return window.Settings{Trigger: 0.80, KeepRecent: 0.25, Recall: 0.10, ReserveOutput: 4096}
 }
 
 func (c Config) withDefaults() Config {

@@ -14,10 +14,17 @@ type candidate struct {
 	checkpoint ownership.Checkpoint
 	handoff    compression.Handoff
 	folded     compression.Folded
+	// trimmed: what the exit gate shrank, it shrank for the limit of bytes alone.
+	trimmed bool
+	// unfit: with this handoff no form of the request can fit.
+	unfit bool
 }
 
-// whole reports whether the candidate fits without the exit gate's help.
-func (c *candidate) whole() bool { return c != nil && c.folded.Fits && c.folded.Shrunk == 0 }
+// whole reports whether the candidate fits the window without the exit gate's
+// help. What was shrunk for its bytes alone is no ground for another summary.
+func (c *candidate) whole() bool {
+	return c != nil && c.folded.Fits && (c.folded.Shrunk == 0 || c.trimmed)
+}
 
 // stayFolded serves a conversation that this replica has forwarded folded from
 // what the replica holds, without a store call.
@@ -55,7 +62,7 @@ func (x *exchange) readBeside() {
 }
 
 // candidate folds the request with the newest checkpoint that matches; nil if
-// none does or if what comes of it cannot be sent.
+// none does.
 func (x *exchange) candidate(held heldConversation) *candidate {
 	cp, ok := x.m.match(held, x.view)
 	if !ok {
@@ -65,25 +72,48 @@ func (x *exchange) candidate(held heldConversation) *candidate {
 }
 
 func (x *exchange) with(cp ownership.Checkpoint) *candidate {
-	h := handoffOf(cp)
-	folded, err := x.view.Fold(h, x.budget)
-	if err != nil {
+	c := &candidate{checkpoint: cp, handoff: handoffOf(cp)}
+	b := x.budgetFor(&c.handoff)
+	bytes := b.Bytes
+	b.Bytes = 0
+	if !c.fold(x.view, b) {
 		return nil
 	}
-	return &candidate{checkpoint: cp, handoff: h, folded: folded}
+	if bytes > 0 && int64(len(c.folded.Body)) > bytes {
+		b.Bytes, c.trimmed = bytes, c.whole()
+		if !c.fold(x.view, b) {
+			return nil
+		}
+	}
+	return c
+}
+
+// fold makes the candidate's request; false where the handoff is not of this
+// conversation.
+func (c *candidate) fold(v *compression.View, b window.Budget) bool {
+	var err error
+	c.folded, err = v.Fold(c.handoff, b)
+	var unfit *compression.UnfitError
+	c.unfit = errors.As(err, &unfit)
+	return err == nil || c.unfit
 }
 
 // use forwards a candidate.
 func (x *exchange) use(c *candidate, kind, reason string) plan {
-	p := x.send(c.folded, kind, reason)
+	p := x.send(c.folded, &c.handoff, kind, reason)
 	p.checkpoint = c.checkpoint
 	return p
 }
 
-// send forwards a folded body.
-func (x *exchange) send(f compression.Folded, kind, reason string) plan {
+// send forwards a body folded with h.
+func (x *exchange) send(f compression.Folded, h *compression.Handoff, kind, reason string) plan {
 	x.report.After, x.covered = f.Tokens, f.Covered
-	return plan{kind: kind, reason: reason, body: f.Body, sent: x.reference(f.Tokens), covered: f.Covered, hold: true}
+	x.trace.recalled, x.trace.shrunk = f.Recalled, f.Shrunk
+	p := plan{kind: kind, reason: reason, body: f.Body, sent: f.Counted, covered: f.Covered, hold: true}
+	if f.Shrunk == 0 { // what is shrunk next time is another part of it
+		p.size = x.sizeOf(h)
+	}
+	return p
 }
 
 // fold is steps 4 to 7 for a request over the trigger.
@@ -131,10 +161,10 @@ func (x *exchange) withoutAttempt(c *candidate) (plan, error) {
 	if p, ok := x.now(c); ok {
 		return p, nil
 	}
-	if c != nil {
+	if c != nil && !c.unfit {
 		return x.use(c, kindReused, reasonIneffective), nil
 	}
-	return x.fallback(nil, reasonIneffective)
+	return x.fallback(c, reasonIneffective)
 }
 
 // fallback folds without a model (5.4), on top of a checkpoint if one matches.
@@ -146,16 +176,16 @@ func (x *exchange) fallback(c *candidate, reason string) (plan, error) {
 		budget.Step = max(budget.Step, c.handoff.Step)
 	}
 	h := x.view.Deterministic(budget, x.m.cfg.Settings, prev)
-	folded, err := foldOrShrink(x.view, h, x.budget)
+	folded, err := foldOrShrink(x.view, h, x.budgetFor(&h))
 	if err == nil {
-		return x.send(folded, kindFallback, reason), nil
+		return x.send(folded, &h, kindFallback, reason), nil
 	}
 	var unfit *compression.UnfitError
 	if !errors.As(err, &unfit) || x.refuses() {
 		return plan{}, err
 	}
 	if x.limits.Source == window.Default { // a guess, which refuses nobody
-		return x.send(folded, kindFallback, reason), nil
+		return x.send(folded, &h, kindFallback, reason), nil
 	}
 	// The limit may be wrong: this one request asks the upstream.
 	p := x.original(reasonFits)
@@ -191,7 +221,9 @@ func (x *exchange) readStore() (heldConversation, error) {
 	held, _ := x.m.held.get(x.key)
 	ctx, cancel := context.WithTimeout(x.ctx(), storeTimeout)
 	defer cancel()
+	ctx, end := x.m.operation(ctx, "read", ownership.Fence{})
 	v, err := x.m.cfg.Store.Read(ctx, x.key, held.known())
+	end("read", err)
 	if err != nil {
 		if x.ctx().Err() == nil {
 			x.m.cfg.Observer.StoreError("read", err)

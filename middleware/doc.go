@@ -25,6 +25,22 @@
 //     possible; what was learned from the answer (usage, an overflow error, a
 //     structural refusal) is used; the checkpoint is settled or restored.
 //
+// # Beside the requests
+//
+// A large request of a model without a configured window has the upstream asked
+// what it accepts, with that request's own credential, at most once at a time for
+// each tenant, and answers are kept. What upstreams taught this replica is told to
+// others through Config.Learned, and what they were taught is loaded for the scopes
+// in use. No request waits for either, and without either each replica learns from
+// overflow errors of its own. Wait ends both.
+//
+// # A configuration that changes
+//
+// A Middleware's configuration never changes; With makes another one that shares
+// everything else. A request and what it began see one configuration from their
+// beginning to their end, whatever changes meanwhile, and nothing that was learned,
+// held or counted is lost by a change.
+//
 // # What may fail how
 //
 // Any doubt in 2 to 6 ends in the request going on: unchanged where it fits or

@@ -2,7 +2,6 @@ package middleware
 
 import (
 	"errors"
-	"math"
 	"time"
 
 	"github.com/foldgate/foldgate/compression"
@@ -50,9 +49,9 @@ func DryRun(book *window.Book, s window.Settings, body []byte) (DryRunReport, er
 	}
 	budget := window.NewBudget(rep.Limits, s, window.Tokens(max(e.MaxTokens, e.MaxCompletionTokens)), 1, 1)
 	rep.Trigger, rep.Usable = budget.Trigger, budget.Usable
-	view := compression.NewMemo(max(1, len(req.Messages))).View(req)
+	view := compression.NewMemo(max(1, len(req.Messages))).View(req).For(e.Model)
 	rep.Messages, rep.Head = len(req.Messages), req.Head
-	rep.Before = window.Tokens(math.Ceil(float64(view.Total()) * budget.Correction))
+	rep.Before = budget.Corrected(view.Total())
 	rep.After = rep.Before
 	if rep.Before <= budget.Trigger {
 		return rep, nil

@@ -35,7 +35,7 @@ func Example() {
 		fmt.Println(err)
 		return
 	}
-	book, err := window.NewBook(window.BookConfig{Rules: []window.Rule{{Glob: "my-model", Total: 2000}}})
+	book, err := window.NewBook(window.BookConfig{Rules: []window.Rule{{Glob: "my-model", Total: 4000}}})
 	if err != nil {
 		fmt.Println(err)
 		return
@@ -52,7 +52,7 @@ func Example() {
 	service := httptest.NewServer(router)
 	defer service.Close()
 
-	for _, turns := range []int{1, 60} {
+	for _, turns := range []int{1, 120} {
 		res, err := http.Post(service.URL+"/v1/chat/completions", "application/json", bytes.NewReader(growing(turns)))
 		if err != nil {
 			fmt.Println(err)
@@ -63,7 +63,7 @@ func Example() {
 	}
 	// Output:
 	// 1 turns: 200 none; reason="under"
-	// 60 turns: 200 fallback; reason="timeout"
+	// 120 turns: 200 fallback; reason="timeout"
 }
 
 // growing is a request of the given number of turns. No wait is configured

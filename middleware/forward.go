@@ -7,7 +7,6 @@ import (
 
 	"github.com/foldgate/foldgate/compression/refusal"
 	"github.com/foldgate/foldgate/compression/sse"
-	"github.com/foldgate/foldgate/compression/window"
 )
 
 // answer is an upstream's answer that was held and kept back: the caller has
@@ -24,11 +23,14 @@ func (x *exchange) forward(p plan) {
 		return
 	}
 	x.report.Retried = true
-	if first.refusal.Kind == refusal.Overflow {
+	switch first.refusal.Kind {
+	case refusal.Overflow:
 		x.afterOverflow(p, first)
-		return
+	case refusal.TooLarge:
+		x.afterTooLarge(p, first)
+	default:
+		x.afterStructure(p, first)
 	}
-	x.afterStructure(p, first)
 }
 
 // retryOn says whether an answer is kept back for another try. Nil: never, and
@@ -42,104 +44,19 @@ func anyRefusal(status int, r refusal.Refusal) bool {
 
 // retryable says which answers are worth a second try.
 func (x *exchange) retryable(p plan) retryOn {
-	if !p.hold || x.m.cfg.Mode != ModeFold {
+	if x.m.cfg.Mode != ModeFold || !p.hold && !x.heavy() {
 		return nil
 	}
 	return func(_ int, r refusal.Refusal) bool {
 		switch r.Kind {
-		case refusal.Overflow:
-			return true
+		case refusal.Overflow, refusal.TooLarge:
+			return !x.envelope.Messages.Empty()
 		case refusal.Structure:
 			return p.covered > 0
 		default:
 			return false
 		}
 	}
-}
-
-// afterOverflow learns the window, folds and sends once more. Where nothing
-// smaller comes of it, the caller gets the upstream's own answer.
-func (x *exchange) afterOverflow(p plan, first *answer) {
-	again, err := x.relearn(p, first.refusal)
-	if x.ctx().Err() != nil {
-		return
-	}
-	if err != nil || again.body == nil || (p.body != nil && len(again.body) >= len(p.body)) {
-		x.replay(p, first)
-		return
-	}
-	x.try(again, nil)
-}
-
-// relearn takes in what an overflow error says and decides again.
-func (x *exchange) relearn(p plan, r refusal.Refusal) (plan, error) {
-	if x.view == nil { // the length gate or an unknown window ended the measuring
-		if reason := x.scan(); reason != "" {
-			return x.asItCame(reason), nil
-		}
-	}
-	sent := p.sent
-	if sent == 0 {
-		sent = x.view.Total()
-		x.counted = sent
-	}
-	x.output = r.Output
-	x.learn(r, sent)
-	limits, guessed := x.narrowed(r, sent)
-	if !guessed {
-		x.limits = limits
-		x.report.Window, x.report.Source = limits.Total, limits.Source
-	}
-	x.budget = window.NewBudget(limits, x.m.cfg.Settings, x.named(), x.correction(), window.Step(x.correction()))
-	x.report.Before = x.corrected(x.counted)
-	if x.key == "" {
-		x.key = x.identify()
-	}
-	if guessed {
-		// Good for this answer, and no ground to cut a conversation for good. Where a
-		// window is known, no reason of the list is this one; "retried" tells.
-		reason := reasonUnknownWindow
-		if x.limits.Total > 0 {
-			reason = ""
-		}
-		return x.fallback(nil, reason)
-	}
-	return x.fold()
-}
-
-// learn keeps the limit for everybody, and the upstream's own count of what was
-// sent, where it is exact.
-func (x *exchange) learn(r refusal.Refusal, sent window.Tokens) {
-	book, model, now := x.m.cfg.Book, x.envelope.Model, time.Now()
-	if r.Actual > 0 && !r.LowerBound && !x.envelope.Opaque {
-		book.Observe(x.scope, model, window.Observation{Counted: sent, Reported: window.Tokens(r.Actual), At: now})
-	}
-	if r.Limit > 0 {
-		book.Learn(x.scope, model, learnedLimits(r), now)
-	}
-}
-
-func learnedLimits(r refusal.Refusal) window.Limits {
-	l := window.Limits{Total: window.Tokens(r.Limit), Source: window.Learned}
-	if r.InputLimit {
-		l.Input = l.Total
-	}
-	return l
-}
-
-// narrowed is the window to fold for now. Where what is known of it says that
-// the request fits, the upstream knows better: then a quarter less than what was
-// sent is guessed, for this request only.
-func (x *exchange) narrowed(r refusal.Refusal, sent window.Tokens) (limits window.Limits, guessed bool) {
-	limits = x.m.cfg.Book.Lookup(x.scope, x.envelope.Model, time.Now())
-	if r.Limit > 0 && (limits.Total == 0 || window.Tokens(r.Limit) < limits.Total) {
-		limits = learnedLimits(r)
-	}
-	tooMuch := window.Tokens(float64(sent) * x.correction())
-	if limits.Total == 0 || limits.Total > tooMuch {
-		return window.Limits{Total: tooMuch * 3 / 4}, true
-	}
-	return limits, false
 }
 
 // afterStructure retries a folded request that the upstream found malformed:
@@ -173,7 +90,7 @@ func (x *exchange) try(p plan, retry retryOn) *answer {
 	t := &trial{x: x, plan: p, retry: retry}
 	o := holdOptions{Head: t.head, Observe: t.observe}
 	if retry != nil {
-		o.Hold, o.Max, o.Inspect = true, x.m.cfg.Hold, t.inspect
+		o.Hold, o.Max, o.Inspect, o.ErrorsOnly = true, x.m.cfg.Hold, t.inspect, !p.hold
 	}
 	w, finish := x.writer()
 	defer finish()
@@ -182,10 +99,7 @@ func (x *exchange) try(p plan, retry retryOn) *answer {
 	if h.Discarded() {
 		return &answer{refusal: t.refusal, held: h}
 	}
-	// A request that was not looked into (bypassed) names no model to learn for.
-	if r := t.missed.refusal(); r.Kind == refusal.Overflow && r.Limit > 0 && !x.envelope.Messages.Empty() {
-		x.m.cfg.Book.Learn(x.scope, x.envelope.Model, learnedLimits(r), time.Now())
-	}
+	x.learn(p, t.missed.refusal()) // too late for this request, not for the next
 	x.learnFrom(p, t)
 	return nil
 }
@@ -263,12 +177,21 @@ func inStream(body []byte) (r refusal.Refusal) {
 	p := sse.NewParser(holdCap)
 	see := func(e sse.Event) {
 		if !e.Comment && r.Kind == refusal.None {
-			r = refusal.InStream(e.Data)
+			r = refusalIn(e)
 		}
 	}
 	p.Write(body, see)
 	p.Close(see)
 	return r
+}
+
+// refusalIn reads one event. One that is named error is an error whatever its
+// data look like, as LM Studio's.
+func refusalIn(e sse.Event) refusal.Refusal {
+	if e.Name == "error" {
+		return refusal.Classify(http.StatusBadRequest, e.Data)
+	}
+	return refusal.InStream(e.Data)
 }
 
 // head is called right before the head goes out.
@@ -281,7 +204,7 @@ func (t *trial) head(status int, h http.Header) {
 	if status < http.StatusOK || status >= http.StatusMultipleChoices {
 		return
 	}
-	if t.plan.sent > 0 && !x.envelope.Opaque {
+	if t.plan.sent > 0 && !x.hidden {
 		t.tap = newUsageTap(h)
 	}
 	x.forwarded(t.plan)

@@ -169,6 +169,8 @@ func newGateway(t *testing.T, o options) *gateway {
 		Upstream: upstream, Store: g.store, Coordinator: g.coordinator, Book: book,
 		Prepare: true, Wait: patience, Hold: patience,
 		Routes: []middleware.SummarizerRoute{{Name: "sum", URL: g.sum.URL, Model: "sum-1"}},
+		// A question to the upstream would be one more call of the stub.
+		IgnoreAdvertised: true,
 	}
 	if o.config != nil {
 		o.config(&c)
@@ -177,7 +179,7 @@ func newGateway(t *testing.T, o options) *gateway {
 		t.Fatalf("making the middleware: %v", err)
 	}
 	transport := middleware.NewTransport()
-	server := httptest.NewServer(g.Handler(middleware.NewProxy(middleware.ProxyConfig{Upstream: upstream, Transport: transport})))
+	server := httptest.NewServer(described.Data(t, g.Handler(middleware.NewProxy(middleware.ProxyConfig{Upstream: upstream, Transport: transport}))))
 	g.url = server.URL
 	t.Cleanup(func() {
 		server.Close()

@@ -37,6 +37,9 @@ const (
 type holdOptions struct {
 	// Hold: false lets everything straight through, only observed.
 	Hold bool
+	// ErrorsOnly: of what is held, only errors (status 400 and more) are. Anything
+	// else goes straight through, as without Hold.
+	ErrorsOnly bool
 	// Max is how long the head is held after it came. Zero: not at all.
 	Max time.Duration
 	// Limit is how many bytes of an answer that is neither a stream nor an error
@@ -239,6 +242,9 @@ func (h *holder) hold() {
 	case h.status >= 400:
 		h.stream = false
 		h.next = holdCap
+	case h.o.ErrorsOnly:
+		h.release()
+		return
 	case h.coded: // it cannot be looked into
 		h.release()
 		return

@@ -26,7 +26,7 @@ func (h *holder) release() {
 	if len(held) > 0 {
 		_, _ = h.send(held) // a client that is gone shows at the next write
 	}
-	if h.o.Hold && !(h.finished && h.length) {
+	if h.timer != nil && !(h.finished && h.length) {
 		_ = h.flush() // it has waited long enough
 	}
 }

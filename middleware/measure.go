@@ -2,7 +2,6 @@ package middleware
 
 import (
 	"errors"
-	"math"
 
 	"github.com/foldgate/foldgate/compression/chat"
 	"github.com/foldgate/foldgate/compression/window"
@@ -20,13 +19,13 @@ func (x *exchange) decide() (plan, error) {
 	if reason := x.look(); reason != "" {
 		return x.asItCame(reason), nil
 	}
-	if x.limits.Total == 0 && x.limits.Input == 0 {
+	if x.windowUnknown() && !x.overBytes() {
 		p := x.asItCame(reasonUnknownWindow)
 		p.hold = len(x.captured.Decoded) >= smallestWindow
 		return p, nil
 	}
-	x.budget = window.NewBudget(x.limits, x.m.cfg.Settings, x.named(), x.correction(), window.Step(x.correction()))
-	if !x.envelope.Opaque && float64(len(x.captured.Decoded))*x.budget.Correction <= float64(x.budget.Trigger) {
+	x.budget = x.newBudget(x.limits)
+	if !x.envelope.Opaque && !x.overBytes() && float64(len(x.captured.Decoded))*x.budget.Correction <= float64(x.budget.Trigger) {
 		return x.asItCame(reasonUnder), nil // the length gate
 	}
 	if reason := x.scan(); reason != "" {
@@ -68,6 +67,7 @@ func (x *exchange) look() string {
 	x.limits = x.m.cfg.Book.Lookup(x.scope, e.Model, x.start)
 	x.report.Stream = e.Stream
 	x.report.Window, x.report.Source = x.limits.Total, x.limits.Source
+	x.m.learner.seen(x)
 	return ""
 }
 
@@ -87,7 +87,8 @@ func (x *exchange) scan() string {
 	if err := x.captured.Charge(int64(elements(req)) * elementBytes); err != nil {
 		return reasonTooLarge
 	}
-	x.view = x.m.memo.View(req)
+	x.view = x.m.memo.View(req).For(x.envelope.Model)
+	x.hidden = hiddenTokens(x.captured.Decoded, x.envelope)
 	return ""
 }
 
@@ -106,17 +107,25 @@ func elements(r *chat.Request) int {
 }
 
 // measure estimates and counts, and goes on to fold what is over the trigger.
-func (x *exchange) measure() (plan, error) {
-	_, high := x.view.Bounds()
-	if x.corrected(high) <= window.Tokens(stayShare*float64(x.budget.Trigger)) {
-		return x.asItCame(reasonUnder), nil // clearly under
+func (x *exchange) measure() (p plan, err error) {
+	defer x.traceFold()(&p, &err)
+	if !x.overBytes() {
+		_, high := x.view.Bounds()
+		if x.budget.Corrected(high) <= window.Tokens(stayShare*float64(x.budget.Trigger)) {
+			return x.asItCame(reasonUnder), nil // clearly under
+		}
 	}
-	x.counted = x.view.Total()
-	before := x.corrected(x.counted)
-	x.report.Before, x.report.After = before, before
+	before := x.count()
+	x.report.After = before
+	if x.windowUnknown() {
+		return x.original(reasonUnknownWindow), nil
+	}
 	over := before > x.budget.Trigger
 	if !over && float64(before) <= stayShare*float64(x.budget.Trigger) {
 		return x.original(reasonUnder), nil
+	}
+	if x.compacting(before) {
+		return x.original(reasonNative), nil
 	}
 	x.key = x.identify()
 	if p, ok := x.stayFolded(); ok {
@@ -131,10 +140,26 @@ func (x *exchange) measure() (plan, error) {
 	return x.fold()
 }
 
-// original forwards the original of a request that was counted.
+// count counts the original: what the upstream has counted of it as it said, the
+// rest by our own count, corrected.
+func (x *exchange) count() window.Tokens {
+	x.counted = x.view.Total()
+	x.report.Before = x.budgetFor(nil).Corrected(x.counted)
+	return x.report.Before
+}
+
+// original forwards the original of a request that was counted, made smaller
+// where the upstream is known not to take so many bytes. One that cannot be made
+// small enough goes as it came, since that limit may be gone.
 func (x *exchange) original(reason string) plan {
+	if x.overBytes() {
+		if p, _, ok := x.trimmed(); ok {
+			return p
+		}
+		x.report.After, x.covered = x.report.Before, 0
+	}
 	p := x.asItCame(reason)
-	p.sent = x.counted
+	p.sent, p.size = x.counted, x.sizeOf(nil)
 	p.hold = float64(x.report.Before) > float64(max(x.limits.Total, x.limits.Input))/2
 	return p
 }
@@ -165,11 +190,11 @@ func (x *exchange) correction() float64 {
 	return x.m.cfg.Book.Correction(x.scope, x.envelope.Model)
 }
 
-func (x *exchange) corrected(reference window.Tokens) window.Tokens {
-	return window.Tokens(math.Ceil(float64(reference) * x.budget.Correction))
-}
+// windowUnknown reports whether nothing knows what the model accepts.
+func (x *exchange) windowUnknown() bool { return x.limits.Total == 0 && x.limits.Input == 0 }
 
-// reference is the inverse of corrected, for a count that Fold has corrected.
-func (x *exchange) reference(corrected window.Tokens) window.Tokens {
-	return window.Tokens(math.Floor(float64(corrected) / x.budget.Correction))
+// newBudget is what this request may use of the limits.
+func (x *exchange) newBudget(l window.Limits) window.Budget {
+	correction := x.correction()
+	return window.NewBudget(l, x.m.cfg.Settings, x.named(), correction, window.Step(correction))
 }

@@ -7,10 +7,10 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	lru "github.com/hashicorp/golang-lru/v2"
+	"go.opentelemetry.io/otel/trace"
 
 	"github.com/foldgate/foldgate/compression"
 	"github.com/foldgate/foldgate/compression/llm"
@@ -29,21 +29,32 @@ const (
 )
 
 // Middleware folds oversized chat requests in front of another handler. It is
-// safe for concurrent use; make it with New.
+// safe for concurrent use; make it with New, or from another one by With.
 type Middleware struct {
-	cfg      Config
-	tenancy  tenancy
-	memo     *compression.Memo
-	llm      *llm.Client
-	budget   *bodyBudget
-	held     *heldCheckpoints
-	recent   *lru.Cache[ownership.Key, Touched]
-	refused  *lru.Cache[ownership.Fence, struct{}]
-	draining atomic.Bool
+	cfg     Config // never changes: see With
+	tenancy tenancy
+	budget  *bodyBudget
+	// resting are the summarizer's routes that failed lately.
+	resting *resting
+	*memory
+}
+
+// memory is what a Middleware knows and does beside its configuration: the part
+// that With hands on.
+type memory struct {
+	tracer  trace.Tracer // nil without a TracerProvider
+	memo    *compression.Memo
+	llm     *llm.Client
+	held    *heldCheckpoints
+	recent  *lru.Cache[ownership.Key, Touched]
+	refused *lru.Cache[ownership.Fence, struct{}]
+	known   *knownSizes
+	drain   *drain
 	// summarizer is how the last summary call went.
 	summarizer Health
-	// background are the settlings that outlive their requests.
+	// background are the settlings that outlive their requests, and the learner.
 	background sync.WaitGroup
+	learner    *learner
 }
 
 // New checks c, reporting all its problems at once, and makes a middleware.
@@ -60,54 +71,80 @@ func New(c Config) (*Middleware, error) {
 	if err != nil {
 		return nil, err
 	}
+	known, err := newKnownSizes(knownEntries)
+	if err != nil {
+		return nil, err
+	}
 	held, err := newHeldCheckpoints(heldEntries, heldBytes)
 	if err != nil {
 		return nil, err
 	}
-	return &Middleware{
+	m := &Middleware{
 		cfg:     c,
 		tenancy: newTenancy(c.TenantHeader, c.TenantSecret),
-		memo:    compression.NewMemo(memoEntries),
-		llm:     llm.NewClient(c.Transport),
 		budget:  newBodyBudget(c.Memory),
-		held:    held,
-		recent:  recent,
-		refused: refused,
-	}, nil
+		resting: new(resting),
+		memory: &memory{
+			tracer:  tracerOf(c.TracerProvider),
+			memo:    compression.NewMemo(memoEntries),
+			llm:     llm.NewClient(c.Transport),
+			held:    held,
+			recent:  recent,
+			refused: refused,
+			known:   known,
+			drain:   newDrain(),
+		},
+	}
+	if m.learner, err = newLearner(c, m.llm, &m.background); err != nil {
+		return nil, err
+	}
+	return m, nil
 }
 
 // Handler wraps next: usually NewProxy, but any handler that forwards a request
 // to the upstream will do. next sees chat requests with their body in memory.
 func (m *Middleware) Handler(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if m.draining.Load() {
-			if isChat(r.Method, r.URL) {
-				w.Header()[headerFold] = []string{foldHeader{Kind: kindNone}.String()}
-				w.Header()[headerTokens] = []string{tokensHeader{Before: -1, After: -1}.String()}
-			}
-			writeError(w, r, codeDraining, "this replica is draining; ask another one", "")
+		if m.tracer != nil {
+			m.traced(w, r, next)
 			return
 		}
-		if !isChat(r.Method, r.URL) {
-			next.ServeHTTP(w, r)
-			return
-		}
-		newExchange(m, w, r, next).serve()
+		m.serve(w, r, next)
 	})
+}
+
+func (m *Middleware) serve(w http.ResponseWriter, r *http.Request, next http.Handler) {
+	if m.drain.on() {
+		if isChat(r.Method, r.URL) {
+			w.Header()[headerFold] = []string{foldHeader{Kind: kindNone}.String()}
+			w.Header()[headerTokens] = []string{tokensHeader{Before: -1, After: -1}.String()}
+		}
+		writeError(w, r, codeDraining, "this replica is draining; ask another one", "")
+		return
+	}
+	if !isChat(r.Method, r.URL) {
+		next.ServeHTTP(w, r)
+		return
+	}
+	newExchange(m, w, r, next).serve()
 }
 
 // isChat is section 3.1's test.
 func isChat(method string, u *url.URL) bool {
-	return method == http.MethodPost && strings.HasSuffix(u.Path, "/chat/completions")
+	return method == http.MethodPost && strings.HasSuffix(u.Path, chatPath)
 }
 
-// Drain makes every further request a 503 with Retry-After. Requests that are
-// running go on.
-func (m *Middleware) Drain() { m.draining.Store(true) }
+// chatPath ends the path of every chat request.
+const chatPath = "/chat/completions"
 
-// Wait returns when what requests left to be settled is settled. Call it after
-// the servers have stopped.
-func (m *Middleware) Wait() { m.background.Wait() }
+// Wait returns when what requests left to be settled is settled, and ends what
+// goes on beside them: upstreams are asked nothing more, and what was learned is
+// shared no longer. Call it after the servers have stopped, and before the store
+// is closed.
+func (m *Middleware) Wait() {
+	m.learner.end()
+	m.background.Wait()
+}
 
 // Summarizer is how the last summary call went, on whatever route.
 func (m *Middleware) Summarizer() *Health { return &m.summarizer }

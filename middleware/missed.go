@@ -13,16 +13,17 @@ import (
 // one must know better. For one goroutine at a time.
 type missedOverflow struct {
 	status int
-	body   []byte      // of an error
+	coding string      // of an error's body
+	body   []byte      // of an error, its beginning
 	parser *sse.Parser // of a stream
 	found  refusal.Refusal
 }
 
 func (m *missedOverflow) begin(status int, h http.Header) {
-	switch {
-	case contentEncoding(h) != "":
+	switch coding := contentEncoding(h); {
 	case status >= http.StatusBadRequest:
-		m.status = status
+		m.status, m.coding = status, coding
+	case coding != "":
 	case isEventStream(h):
 		m.parser = sse.NewParser(holdCap)
 	}
@@ -41,8 +42,8 @@ func (m *missedOverflow) write(b []byte) {
 var errorKey = []byte(`"error"`)
 
 func (m *missedOverflow) event(e sse.Event) {
-	if !e.Comment && !e.Oversized && m.found.Kind == refusal.None && bytes.Contains(e.Data, errorKey) {
-		m.found = refusal.InStream(e.Data)
+	if !e.Comment && !e.Oversized && m.found.Kind == refusal.None && (e.Name == "error" || bytes.Contains(e.Data, errorKey)) {
+		m.found = refusalIn(e)
 	}
 }
 
@@ -50,9 +51,22 @@ func (m *missedOverflow) event(e sse.Event) {
 func (m *missedOverflow) refusal() refusal.Refusal {
 	switch {
 	case m.status != 0:
-		return refusal.Classify(m.status, m.body)
+		return refusal.Classify(m.status, m.plain())
 	case m.parser != nil:
 		m.parser.Close(m.event)
 	}
 	return m.found
+}
+
+// plain is the body of an error without its content coding; as it is where that
+// is not known.
+func (m *missedOverflow) plain() []byte {
+	if m.coding == "" {
+		return m.body
+	}
+	decoded, opaque := decodeBody(m.coding, m.body, holdCap, &bodyLease{budget: newBodyBudget(0)})
+	if opaque != "" {
+		return m.body
+	}
+	return decoded
 }

@@ -14,6 +14,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"go.opentelemetry.io/otel/trace"
 )
 
 // ProxyConfig is what NewProxy needs.
@@ -32,6 +34,9 @@ type ProxyConfig struct {
 	Logger *slog.Logger
 	// Health is told whether the upstream answers, whatever it answers. Nil: none.
 	Health *Health
+	// TracerProvider makes a client span for each call of a request that is traced,
+	// which its traceparent then names. Nil: none, and the header stays as it is.
+	TracerProvider trace.TracerProvider
 }
 
 // NewProxy makes the handler that passes everything on exactly as it came:
@@ -54,6 +59,9 @@ func NewProxy(c ProxyConfig) http.Handler {
 	}
 	if c.Timeout > 0 {
 		transport = &silenceTransport{next: transport, limit: c.Timeout}
+	}
+	if tracer := tracerOf(c.TracerProvider); tracer != nil {
+		transport = &tracedTransport{next: transport, tracer: tracer}
 	}
 	p.reverse = httputil.ReverseProxy{
 		Rewrite:        p.rewrite,

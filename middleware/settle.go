@@ -1,10 +1,12 @@
 package middleware
 
 import (
+	"cmp"
 	"errors"
 	"net/http"
 	"time"
 
+	"github.com/foldgate/foldgate/compression/refusal"
 	"github.com/foldgate/foldgate/compression/window"
 	"github.com/foldgate/foldgate/ownership"
 )
@@ -20,6 +22,12 @@ func (x *exchange) forwarded(p plan) {
 // is proven. Settling goes on beside the streaming and never delays it.
 func (x *exchange) accepted(p plan) {
 	x.taken = true
+	if n := int64(len(p.body)); x.limits.Bytes > 0 {
+		if p.body == nil {
+			n = int64(len(x.captured.Raw))
+		}
+		x.m.cfg.Book.AcceptedBytes(x.scope, x.envelope.Model, n, x.start)
+	}
 	cp := p.checkpoint
 	if cp.Fence.Unfenced() || cp.Settled && !x.m.held.due(x.key) {
 		return
@@ -27,7 +35,9 @@ func (x *exchange) accepted(p plan) {
 	ctx, cancel := detached(x.ctx())
 	x.m.background.Go(func() {
 		defer cancel()
-		_, err := x.m.cfg.Store.Settle(ctx, x.key, cp.Fence)
+		ctx, end := x.m.operation(ctx, "settle", cp.Fence)
+		done, err := x.m.cfg.Store.Settle(ctx, x.key, cp.Fence)
+		end(done.String(), err)
 		if err == nil || isFinal(err) {
 			x.m.held.markSettled(x.key, cp.Fence) // nobody can settle or restore it any more
 		}
@@ -49,10 +59,13 @@ func (x *exchange) blame(cp ownership.Checkpoint) {
 	ctx, cancel := detached(x.ctx())
 	defer cancel()
 	charge := &ownership.Failure{Class: "refused_by_upstream", Climb: true}
-	_, err := x.m.cfg.Store.Restore(ctx, x.key, cp.Fence, charge)
+	ctx, end := x.m.operation(ctx, "restore", cp.Fence)
+	done, err := x.m.cfg.Store.Restore(ctx, x.key, cp.Fence, charge)
 	if errors.Is(err, ownership.ErrIndeterminate) {
-		_, err = x.m.cfg.Store.Restore(ctx, x.key, cp.Fence, charge)
+		done, err = x.m.cfg.Store.Restore(ctx, x.key, cp.Fence, charge)
 	}
+	end(done.String(), err)
+	x.traceRestore(cp.Fence, cmp.Or(ownership.AnswerOf(err), done.String()))
 	x.m.storeAnswer("restore", err)
 }
 
@@ -76,15 +89,24 @@ func (x *exchange) learnFrom(p plan, t *trial) {
 	if x.report.Status < http.StatusOK || x.report.Status >= http.StatusMultipleChoices {
 		return
 	}
+	if x.ctx().Err() != nil || t.missed.found.Kind != refusal.None {
+		return // cut off, or an error after all: half an answer proves nothing
+	}
 	usage, ok := t.tap.Usage()
 	now := time.Now()
 	if ok {
 		reported := window.Tokens(usage.PromptTokens)
-		x.m.cfg.Book.Observe(x.scope, x.envelope.Model, window.Observation{Counted: p.sent, Reported: reported, At: now})
+		believed := true
+		if !x.envelope.Opaque { // images say nothing about the vocabulary
+			believed = x.m.cfg.Book.Observe(x.scope, x.envelope.Model, window.Observation{Counted: p.sent, Reported: reported, At: now})
+		}
+		if believed { // what a server cut is not remembered as the whole
+			x.remember(p.size, p.sent, reported)
+		}
 		x.m.cfg.Book.AcceptedAbove(x.scope, x.envelope.Model, reported, now)
 		return
 	}
 	if p.checking {
-		x.m.cfg.Book.AcceptedAbove(x.scope, x.envelope.Model, x.corrected(p.sent), now)
+		x.m.cfg.Book.AcceptedAbove(x.scope, x.envelope.Model, x.budget.Corrected(p.sent), now)
 	}
 }

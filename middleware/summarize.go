@@ -4,13 +4,14 @@ import (
 	"context"
 	"errors"
 	"net/http"
-	"net/url"
 	"strconv"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/foldgate/foldgate/compression"
 	"github.com/foldgate/foldgate/compression/llm"
+	"github.com/foldgate/foldgate/compression/refusal"
 	"github.com/foldgate/foldgate/compression/window"
 	"github.com/foldgate/foldgate/ownership"
 )
@@ -18,42 +19,48 @@ import (
 // summary is one summary to be written: what a worker needs, kept apart from
 // the exchange, which it may outlive.
 type summary struct {
-	m       *Middleware
-	view    func() *compression.View // a view of one's own, since views are not shared
-	prev    *compression.Handoff
-	covered int
-	budget  window.Budget
-	calls   []llm.Call // one per route, in order; Prompt is filled when asked
-	prompt  func() string
+	m          *Middleware
+	view       func() *compression.View // a view of one's own, since views are not shared
+	prev       *compression.Handoff
+	covered    int
+	budget     window.Budget
+	before     window.Tokens  // of the request for which the summary is written
+	routes     []summaryRoute // in the order in which they are asked
+	transcript func() *compression.Transcript
 }
 
 // job is what the coordinator is asked for.
 func (x *exchange) job(c *candidate, covered int) ownership.Job {
-	req, memo, budget := x.view.Request, x.m.memo, x.budget
+	req, memo, budget, model := x.view.Request, x.m.memo, x.budget, x.envelope.Model
+	budget.Bytes = 0 // what is shrunk for its bytes says nothing against a summary
 	s := &summary{
 		m:       x.m,
-		view:    func() *compression.View { return memo.View(req) },
+		view:    func() *compression.View { return memo.View(req).For(model) },
 		covered: covered,
 		budget:  budget,
-		calls:   x.calls(),
+		before:  x.report.Before,
 	}
 	if c != nil {
 		prev := c.handoff
 		s.prev = &prev
 	}
-	s.prompt = sync.OnceValue(func() string { return s.view().Prompt(s.prev, covered, budget) })
-	routes := make([]ownership.Route, len(x.m.cfg.Routes))
-	for i, r := range x.m.cfg.Routes {
-		routes[i] = ownership.Route{Name: r.Name, Idle: r.Idle}
+	s.transcript = sync.OnceValue(func() *compression.Transcript { return s.view().Transcript(s.prev, covered, budget) })
+	var routes []ownership.Route
+	for _, i := range x.m.resting.order(x.m.cfg.Routes, time.Now()) {
+		r := x.m.cfg.Routes[i]
+		routes = append(routes, ownership.Route{Name: r.Name, Idle: r.Idle})
+		s.routes = append(s.routes, x.summaryRoute(r))
 	}
 	digest := ownership.Digest(x.view.Chain(covered))
+	parent, state := x.traceContext()
 	return ownership.Job{
 		Conversation: x.key,
 		Target:       ownership.Target{Covered: covered, Digest: digest},
 		Matches:      matcher(x.view),
 		Routes:       routes,
 		Work:         s.write,
-		TraceParent:  traceParent(x.r.Header),
+		TraceParent:  parent,
+		TraceState:   state,
 	}
 }
 
@@ -61,7 +68,7 @@ func (x *exchange) job(c *candidate, covered int) ownership.Job {
 // claim with an endless one, and an attempt must not fail for its trace.
 func traceParent(h http.Header) string {
 	const longest = 128 // bytes; version 00 has 55, later ones may have more
-	if v := h.Get("Traceparent"); len(v) <= longest {
+	if v := h.Get(headerTraceParent); len(v) <= longest {
 		return v
 	}
 	return ""
@@ -80,70 +87,110 @@ func matcher(v *compression.View) func(ownership.Target) bool {
 	}
 }
 
-// write is the worker: one call on one route.
+// write is the worker: the summary by one route, in as many steps as its window
+// asks for. Nothing is kept of a route that fails half way.
 func (s *summary) write(ctx context.Context, a ownership.Attempt, progress func()) (ownership.Draft, error) {
-	call := s.calls[a.RouteIndex]
-	call.Prompt = s.prompt()
-	if err := s.fits(s.m.cfg.Routes[a.RouteIndex].Window, call.Prompt); err != nil {
+	route := s.routes[a.RouteIndex]
+	answer, err := s.ask(ctx, route, progress)
+	if err != nil {
 		return ownership.Draft{}, err
 	}
-	answer, err := s.m.llm.Summarize(ctx, call, progress)
+	return s.accept(ctx, answer)
+}
+
+// ask goes through the steps. A route that says that a step is too large for it
+// is asked once more, in steps of the size that it can take.
+func (s *summary) ask(ctx context.Context, route summaryRoute, progress func()) (compression.Answer, error) {
+	answer, prompt, err := s.steps(ctx, route, progress)
+	var status *llm.StatusError
+	if errors.As(err, &status) && status.Refusal.Kind == refusal.Overflow && ctx.Err() == nil {
+		answer, _, err = s.steps(ctx, route.narrowed(status.Refusal, s.view().TextTokens(prompt)), progress)
+	}
+	return answer, err
+}
+
+// steps asks step by step; each answer, checked like the last one, is the notes
+// of the next step. prompt is that of the last step that was asked.
+func (s *summary) steps(ctx context.Context, route summaryRoute, progress func()) (answer compression.Answer, prompt string, err error) {
+	script, err := s.transcript().Script(route.limits, route.per)
 	if err != nil {
-		if ctx.Err() == nil || errors.Is(context.Cause(ctx), ownership.ErrStalled) {
-			s.m.summarizer.note(false)
+		return answer, "", &ownership.RouteError{Failure: ownership.Failure{Class: "window", Climb: true}, Err: err}
+	}
+	v, notes, call := s.view(), "", route.call
+	for i := range script.Len() {
+		if i > 0 {
+			if notes, err = v.Notes(answer, s.prev, s.covered, script.Most()); err != nil {
+				return answer, call.Prompt, refusedAnswer(err)
+			}
 		}
-		return ownership.Draft{}, routeError(ctx, err)
+		call.Prompt = script.Prompt(i, notes)
+		if answer, err = s.step(ctx, route, call, progress); err != nil {
+			return answer, call.Prompt, err
+		}
+	}
+	return answer, call.Prompt, nil
+}
+
+// step is one call.
+func (s *summary) step(ctx context.Context, route summaryRoute, call llm.Call, progress func()) (compression.Answer, error) {
+	ctx, traced := s.m.startCall(ctx, route, &call)
+	said, err := s.m.llm.Summarize(ctx, call, traced.progress(progress))
+	traced.end(ctx, said, err)
+	s.spent(call.Prompt, said, err, traced.report)
+	if err != nil {
+		stalled := errors.Is(context.Cause(ctx), ownership.ErrStalled)
+		if ctx.Err() == nil || stalled {
+			s.m.summarizer.note(false)
+			if stalled || route.down(err) {
+				s.m.resting.failed(route.name, time.Now())
+			}
+		}
+		return compression.Answer{}, routeError(ctx, err)
 	}
 	s.m.summarizer.note(true)
-	s.spent(call.Prompt, answer)
-	return s.accept(answer)
+	s.m.resting.answered(route.name)
+	return compression.Answer{Text: said.Text, FinishReason: said.FinishReason, Refusal: said.Refusal}, nil
 }
 
 // spent reports what a call cost: as the upstream says, or by our own count,
-// since many name the usage of a stream only when they are asked to.
-func (s *summary) spent(prompt string, answer llm.Answer) {
-	input, output := answer.Usage.PromptTokens, answer.Usage.CompletionTokens
-	if input == 0 {
+// since many name the usage of a stream only when they are asked to. Of a call
+// that failed only what the upstream says is known.
+func (s *summary) spent(prompt string, answer llm.Answer, err error, r SummaryReport) {
+	r.Input, r.Output = answer.Usage.PromptTokens, answer.Usage.CompletionTokens
+	if r.Input == 0 && err == nil {
 		v := s.view()
-		input, output = int(v.TextTokens(prompt)), int(v.TextTokens(answer.Text))
+		r.Input, r.Output = int(v.TextTokens(prompt)), int(v.TextTokens(answer.Text))
 	}
-	s.m.cfg.Observer.SummaryTokens(input, output)
+	s.m.cfg.Observer.SummaryDone(r)
 }
 
-// errRouteTooSmall: the transcript does not fit the route's window.
-var errRouteTooSmall = errors.New("middleware: transcript over the route's window")
-
-// fits spares a call that the route would refuse.
-func (s *summary) fits(route window.Tokens, prompt string) error {
-	if route == 0 || s.view().TextTokens(prompt) <= route {
-		return nil
-	}
-	return &ownership.RouteError{Failure: ownership.Failure{Class: "window", Climb: true}, Err: errRouteTooSmall}
-}
-
-func (s *summary) accept(answer llm.Answer) (ownership.Draft, error) {
+func (s *summary) accept(ctx context.Context, answer compression.Answer) (ownership.Draft, error) {
 	v := s.view()
-	h, err := v.Accept(compression.Answer{
-		Text: answer.Text, FinishReason: answer.FinishReason, Refusal: answer.Refusal,
-	}, s.prev, s.covered, s.budget)
-	var refused *compression.RefusedError
-	switch {
-	case errors.As(err, &refused) && refused.Reason == "ineffective":
-		return ownership.Draft{}, ownership.ErrIneffective
-	case errors.As(err, &refused):
-		return ownership.Draft{}, &ownership.RouteError{
-			Failure: ownership.Failure{Class: "refused_" + strings.ReplaceAll(refused.Reason, "-", "_"), Climb: true}, Err: err,
-		}
-	case err != nil:
-		return ownership.Draft{}, err
+	h, err := v.Accept(answer, s.prev, s.covered, s.budget)
+	if err != nil {
+		return ownership.Draft{}, refusedAnswer(err)
 	}
 	folded, err := v.Fold(h, s.budget)
+	s.traceTokens(ctx, folded.Tokens)
 	return ownership.Draft{
 		Handoff: []byte(h.Text),
 		Tokens:  int(v.TextTokens(h.Text)),
 		Step:    h.Step,
 		Strike:  err != nil || folded.Shrunk > 0 || folded.Tokens > s.budget.Trigger,
 	}, nil
+}
+
+// refusedAnswer sorts why an answer was not taken into the ladder's classes.
+func refusedAnswer(err error) error {
+	var refused *compression.RefusedError
+	switch {
+	case !errors.As(err, &refused):
+		return err
+	case refused.Reason == "ineffective":
+		return ownership.ErrIneffective
+	}
+	class := "refused_" + strings.ReplaceAll(refused.Reason, "-", "_")
+	return &ownership.RouteError{Failure: ownership.Failure{Class: class, Climb: true}, Err: err}
 }
 
 // routeError sorts what a call failed of into the ladder's classes.
@@ -172,62 +219,4 @@ func routeError(ctx context.Context, err error) error {
 		return context.Cause(ctx)
 	}
 	return &ownership.RouteError{Failure: failure, Stop: stop, Err: err}
-}
-
-// calls are the endpoints of the routes for this caller.
-func (x *exchange) calls() []llm.Call {
-	calls := make([]llm.Call, len(x.m.cfg.Routes))
-	for i, route := range x.m.cfg.Routes {
-		calls[i] = x.call(route)
-	}
-	return calls
-}
-
-func (x *exchange) call(route SummarizerRoute) llm.Call {
-	model := route.Model
-	if model == "" {
-		model = x.envelope.Model
-	}
-	if route.URL == "" {
-		u := upstreamURL(x.m.cfg.Upstream, x.r.URL)
-		return llm.Call{URL: u.String(), Header: withKey(llm.CallerHeader(x.r.Header), route.Key), Model: model}
-	}
-	endpoint, err := llm.EndpointURL(route.URL)
-	if err != nil { // validate has refused such a route
-		endpoint = route.URL
-	}
-	header := http.Header{}
-	if u, err := url.Parse(endpoint); err == nil && sameOrigin(u, x.m.cfg.Upstream) {
-		for _, name := range credentialHeaders {
-			header[name] = x.r.Header[name]
-		}
-	}
-	return llm.Call{URL: endpoint, Header: withKey(header, route.Key), Model: model}
-}
-
-// withKey replaces the caller's credential by the route's own.
-func withKey(h http.Header, key string) http.Header {
-	if key == "" {
-		return h
-	}
-	for _, name := range credentialHeaders {
-		h.Del(name)
-	}
-	h.Set("Authorization", "Bearer "+key)
-	return h
-}
-
-// sameOrigin compares scheme, host and port: a credential goes nowhere else.
-func sameOrigin(a, b *url.URL) bool {
-	return strings.EqualFold(a.Scheme, b.Scheme) && strings.EqualFold(a.Hostname(), b.Hostname()) && portOf(a) == portOf(b)
-}
-
-func portOf(u *url.URL) string {
-	if p := u.Port(); p != "" {
-		return p
-	}
-	if strings.EqualFold(u.Scheme, "https") {
-		return "443"
-	}
-	return "80"
 }

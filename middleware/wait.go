@@ -14,6 +14,7 @@ const outcomeRunning = "running"
 func (x *exchange) ask(c *candidate, covered int) *ownership.Flight {
 	flight, joined := x.m.cfg.Coordinator.Do(x.job(c, covered))
 	x.attempt.Joined = joined
+	x.traceFlight(flight, joined)
 	if joined || x.lent {
 		return flight
 	}
@@ -82,12 +83,17 @@ func (x *exchange) await(f *ownership.Flight) bool {
 		defer ticker.Stop()
 		quiet = ticker.C
 	}
+	draining := x.m.drain.begun
 	for {
 		select {
 		case <-f.Done():
 			return true
 		case <-x.ctx().Done():
 			return false
+		case <-draining:
+			draining = nil
+			x.hurry()
+			left.Reset(max(0, time.Until(x.deadline)))
 		case <-quiet:
 			x.keepAlive()
 		case <-left.C:
@@ -150,6 +156,9 @@ func (x *exchange) fresh(old *candidate, res ownership.Result) (plan, error) {
 		if covered, ok := x.view.Target(x.budget, x.m.cfg.Settings, cp.Covered); ok {
 			return x.wait(c, covered, nil)
 		}
+	}
+	if c.unfit {
+		return x.fallback(c, reasonIneffective)
 	}
 	return x.use(c, kind, ""), nil
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/google/uuid"
+	"go.opentelemetry.io/otel/trace"
 )
 
 // Defaults of Config.
@@ -43,9 +44,12 @@ type Config struct {
 	MaxAttempts int
 	// Observer is told what happens; nil: nobody is.
 	Observer Observer
+	// TracerProvider makes the spans of attempts and of what they ask the store;
+	// nil: none are made, at no cost. See the package documentation.
+	TracerProvider trace.TracerProvider
 }
 
-// Observer is the seam for metrics and traces. Its methods are called from many
+// Observer is the seam for metrics and logs. Its methods are called from many
 // goroutines and must not block.
 type Observer interface {
 	// AttemptStarted: a's worker is about to be called.
@@ -65,9 +69,10 @@ type Observer interface {
 // conversation. It is safe for concurrent use. See the package documentation for
 // its rules.
 type Coordinator struct {
-	conf  Config
-	slots chan struct{}
-	ring  ring
+	conf   Config
+	tracer trace.Tracer // nil without a TracerProvider
+	slots  chan struct{}
+	ring   ring
 
 	mu      sync.Mutex
 	flights map[Key]*Flight      // those that later jobs may join
@@ -86,6 +91,7 @@ func NewCoordinator(c Config) (*Coordinator, error) {
 	}
 	return &Coordinator{
 		conf:    c,
+		tracer:  tracerOf(c.TracerProvider),
 		slots:   make(chan struct{}, c.MaxAttempts),
 		flights: make(map[Key]*Flight),
 		aloft:   make(map[*Flight]struct{}),

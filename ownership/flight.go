@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"sync"
 	"time"
+
+	"go.opentelemetry.io/otel/trace"
 )
 
 // Route is one place where a summary can be asked for.
@@ -23,6 +25,9 @@ type Attempt struct {
 	Route        Route
 	RouteIndex   int
 	State        State // what the claim returned
+	// Trace is the attempt's span, which the worker's context carries too; zero
+	// without a Config.TracerProvider.
+	Trace trace.SpanContext
 }
 
 // Draft is what a worker made.
@@ -67,8 +72,11 @@ type Job struct {
 	Routes []Route
 	// Work is required.
 	Work Worker
-	// TraceParent goes into the owner record.
+	// TraceParent and TraceState are the W3C trace context of whoever asks, both
+	// optional. Traced, the attempt's span becomes a child of it and what goes into
+	// the owner record is that span; else TraceParent goes there as it is.
 	TraceParent string
+	TraceState  string
 }
 
 // Result is how a flight ended for those who wait for it.
@@ -120,6 +128,7 @@ type Flight struct {
 	known   bool   // fence is set
 	foreign bool   // fence is another replica's
 	awaited Target // of the attempt awaited right now
+	trace   string // the trace context of fence's attempt, as far as it is known
 	result  Result
 }
 
@@ -159,11 +168,22 @@ func (f *Flight) Foreign() bool {
 	return f.foreign
 }
 
-// await says which attempt the flight waits for from now on, and whether it is
-// another replica's.
-func (f *Flight) await(fence Fence, t Target, foreign bool) {
+// TraceParent is the W3C trace context of the attempt of Current, for a link to its
+// span: what stands in the owner record. Empty where nobody knows it.
+func (f *Flight) TraceParent() string {
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	return f.trace
+}
+
+// await says which attempt the flight waits for from now on, whether it is another
+// replica's, and its trace context; empty: not known, or as it was.
+func (f *Flight) await(fence Fence, t Target, foreign bool, traceParent string) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if traceParent != "" || fence != f.fence {
+		f.trace = traceParent
+	}
 	f.fence, f.known, f.awaited, f.foreign = fence, true, t, foreign
 }
 

@@ -16,6 +16,7 @@ const (
 // commit publishes the draft. While the store does not answer, the flight lands
 // with what is at hand and the commit goes on being asked beside it.
 func (r *run) commit(ctx context.Context, a *attempt, d Draft) Result {
+	a.made(d)
 	res := Result{Kind: ResultCommitted, Fence: a.Fence, Checkpoint: a.checkpoint(d)}
 	if a.Fence.Unfenced() {
 		r.end(a, Committed, true, "", nil)
@@ -60,11 +61,19 @@ func (r *run) settled(res Result, answer <-chan error, doubt <-chan struct{}) er
 // attempt's deadline is past, or the coordinator shuts down. It closes doubt after
 // the first repeat without one.
 func (c *Coordinator) publish(ctx context.Context, a *attempt, d Draft, doubt chan<- struct{}) error {
+	traced, span := startOperation(c.under(ctx, a.span), c.tracer, "commit", a.Fence)
+	answer, repeats, err := "", 0, error(nil)
+	defer func() {
+		a.published(span, answer, err)
+		endOperation(span, answer, repeats, err)
+	}()
 	pause := time.Duration(0)
 	for try := 1; ; try++ {
-		bounded, cancel := context.WithTimeout(context.WithoutCancel(ctx), callTimeout)
-		_, err := c.conf.Store.Commit(bounded, a.Conversation, a.Fence, a.commitOf(d))
+		var done Done
+		bounded, cancel := context.WithTimeout(context.WithoutCancel(traced), callTimeout)
+		done, err = c.conf.Store.Commit(bounded, a.Conversation, a.Fence, a.commitOf(d))
 		cancel()
+		answer, repeats = done.String(), try-1
 		c.report("commit", err)
 		if err == nil || errors.Is(err, ErrCancelled) || errors.Is(err, ErrInvalid) || refused(err) {
 			return err

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/google/uuid"
+	"go.opentelemetry.io/otel/trace"
 )
 
 const (
@@ -75,13 +76,13 @@ func (r *run) once(ctx context.Context) (res Result, again bool) {
 	if !r.takeSlot() {
 		return r.withoutSlot(ctx)
 	}
-	got, err := r.claim(ctx, r.claimOf(0))
+	got, span, err := r.claim(ctx, r.claimOf(0), 0, nil)
 	if err != nil {
-		return r.work(ctx, r.begin(ctx, 0, unfenced(), State{})), false
+		return r.work(ctx, r.begin(ctx, 0, unfenced(), State{}, span)), false
 	}
 	switch got.Verdict {
 	case VerdictClaimed:
-		return r.work(ctx, r.begin(ctx, 0, got.Fence, got.State)), false
+		return r.work(ctx, r.begin(ctx, 0, got.Fence, got.State, span)), false
 	case VerdictCommitted:
 		return r.found(got.Checkpoint), false
 	case VerdictBusy:
@@ -146,7 +147,7 @@ func (r *run) lookAgain(ctx context.Context, otherwise Result) Result {
 
 // found is the answer that c stands.
 func (r *run) found(c Checkpoint) Result {
-	r.f.await(c.Fence, c.Target, !r.mine(c.Fence))
+	r.f.await(c.Fence, c.Target, !r.mine(c.Fence), "")
 	return Result{Kind: ResultCommitted, Fence: c.Fence, Checkpoint: c, Joined: !r.mine(c.Fence)}
 }
 
@@ -194,24 +195,32 @@ func (r *run) claimOf(route int) Claim {
 }
 
 // claim is not cut off by a shutdown: an owner that nobody knows of would cost a
-// lease. Without an answer it asks once more, as the same attempt.
-func (r *run) claim(ctx context.Context, c Claim) (out Claimed, err error) {
-	err = r.c.ask(ctx, "claim", func(ctx context.Context) (err error) {
+// lease. Without an answer it asks once more, as the same attempt. The span is that
+// of the attempt which the claim began, or that begins unfenced since the store
+// could not be asked; instead is the attempt that it is to supersede, or nil.
+func (r *run) claim(ctx context.Context, c Claim, route int, instead *attempt) (out Claimed, span trace.Span, err error) {
+	span = r.attemptSpan(route, c.Attempt, instead)
+	c.TraceParent = traceParentOf(span, c.TraceParent)
+	err = r.c.ask(r.c.under(ctx, span), "claim", Fence{Attempt: c.Attempt}, func(ctx context.Context) (answer string, err error) {
 		out, err = r.c.conf.Store.Claim(ctx, r.job.Conversation, c)
-		return err
+		return out.Verdict.String(), err
 	})
-	return out, err
+	works := err == nil && out.Verdict == VerdictClaimed || err != nil && (instead == nil || !refused(err))
+	noteClaim(span, out, err, works)
+	return out, span, err
 }
 
 // ask calls the store once, and once more if there was no answer. It reports what
-// went wrong.
-func (c *Coordinator) ask(ctx context.Context, operation string, call func(context.Context) error) error {
-	for repeat := false; ; repeat = true {
+// went wrong. call returns the word for an answer that is no error.
+func (c *Coordinator) ask(ctx context.Context, operation string, f Fence, call func(context.Context) (string, error)) error {
+	ctx, span := startOperation(ctx, c.tracer, operation, f)
+	for repeats := 0; ; repeats++ {
 		bounded, cancel := context.WithTimeout(context.WithoutCancel(ctx), callTimeout)
-		err := call(bounded)
+		answer, err := call(bounded)
 		cancel()
 		c.report(operation, err)
-		if repeat || !errors.Is(err, ErrIndeterminate) {
+		if repeats > 0 || !errors.Is(err, ErrIndeterminate) {
+			endOperation(span, answer, repeats, err)
 			return err
 		}
 	}
@@ -242,9 +251,9 @@ func (c *Coordinator) read(ctx context.Context, key Key, known []Fence) (View, e
 
 // clear is the last word of an attempt.
 func (c *Coordinator) clear(ctx context.Context, a *attempt) {
-	_ = c.ask(ctx, "clear", func(ctx context.Context) error {
-		_, err := c.conf.Store.Clear(ctx, a.Conversation, a.Fence)
-		return err
+	_ = c.ask(c.under(ctx, a.span), "clear", a.Fence, func(ctx context.Context) (string, error) {
+		p, err := c.conf.Store.Clear(ctx, a.Conversation, a.Fence)
+		return string(p), err
 	})
 }
 

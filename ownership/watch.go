@@ -72,7 +72,7 @@ const (
 func (w *watcher) follow(o Owner) {
 	w.owner = o
 	w.claimAt = time.Now().Add(o.LeaseLeft + w.jitter)
-	w.r.f.await(o.Fence, o.Target, !w.r.mine(o.Fence))
+	w.r.f.await(o.Fence, o.Target, !w.r.mine(o.Fence), o.TraceParent)
 }
 
 // late reports whether the lease, as last heard of, and the jitter are over.

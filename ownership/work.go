@@ -5,6 +5,10 @@ import (
 	"errors"
 	"sync/atomic"
 	"time"
+
+	"go.opentelemetry.io/otel/trace"
+
+	"github.com/foldgate/foldgate/internal/semconv"
 )
 
 // attempt is one running attempt of a flight.
@@ -15,6 +19,7 @@ type attempt struct {
 	started  time.Time
 	deadline time.Time
 	over     bool
+	span     trace.Span // never nil
 
 	stop       context.CancelFunc // ends the renewals
 	refused    chan error         // the refusal that the renewals brought
@@ -37,7 +42,7 @@ func (a *attempt) commitOf(d Draft) Commit {
 }
 
 // begin enters an attempt on the given route and keeps its lease.
-func (r *run) begin(ctx context.Context, route int, f Fence, s State) *attempt {
+func (r *run) begin(ctx context.Context, route int, f Fence, s State, span trace.Span) *attempt {
 	now := time.Now()
 	renewing, stop := context.WithCancel(context.WithoutCancel(ctx))
 	a := &attempt{
@@ -47,7 +52,9 @@ func (r *run) begin(ctx context.Context, route int, f Fence, s State) *attempt {
 			Route:        r.route(route),
 			RouteIndex:   route,
 			State:        s,
+			Trace:        span.SpanContext(),
 		},
+		span:     span,
 		target:   r.job.Target,
 		started:  now,
 		deadline: now.Add(r.c.conf.Ceiling),
@@ -63,8 +70,9 @@ func (r *run) begin(ctx context.Context, route int, f Fence, s State) *attempt {
 		Covered:      a.target.Covered,
 		Started:      now,
 	})
+	a.entered()
 	r.own = append(r.own, a)
-	r.f.await(f, a.target, false)
+	r.f.await(f, a.target, false, traceParentOf(span, r.job.TraceParent))
 	r.c.conf.Observer.AttemptStarted(a.Attempt)
 	if !f.Unfenced() {
 		r.c.spawn(func() { r.c.renew(renewing, a) })
@@ -81,6 +89,7 @@ func (r *run) end(a *attempt, p Phase, unshared bool, reason string, err error) 
 	a.stop()
 	now := time.Now()
 	r.c.ring.end(a.info, p, unshared, now, reason)
+	a.traceEnd(p, unshared, reason)
 	r.c.conf.Observer.AttemptEnded(a.Attempt, p, unshared, now.Sub(a.started), err)
 }
 
@@ -113,6 +122,7 @@ func (c *Coordinator) renew(ctx context.Context, a *attempt) {
 		c.report("renew", err)
 		switch {
 		case errors.Is(err, ErrCancelled), refused(err):
+			a.event(semconv.EventRenewRefused, semconv.KeyAnswer, AnswerOf(err))
 			a.refused <- err
 			return
 		case err != nil && progressed:
@@ -171,23 +181,27 @@ func (r *run) conclude(ctx context.Context, a *attempt, o outcome) (next *attemp
 func (r *run) climb(ctx context.Context, a *attempt, failure *RouteError) (*attempt, Result) {
 	route := a.RouteIndex + 1
 	if a.Fence.Unfenced() {
+		next := unfenced()
+		span := r.attemptSpan(route, next.Attempt, a)
+		a.superseded(next)
 		r.end(a, Failed, true, failure.Class, failure)
-		return r.begin(ctx, route, unfenced(), State{}), Result{}
+		return r.begin(ctx, route, next, State{}, span), Result{}
 	}
 	c := r.claimOf(route)
 	c.Supersede, c.Bypass = a.Fence, true
-	got, err := r.claim(ctx, c)
+	got, span, err := r.claim(ctx, c, route, a)
 	switch {
 	case refused(err):
 		return nil, r.told(ctx, a, err)
 	case err != nil:
 		r.end(a, Abandoned, false, failure.Class, failure)
-		return r.begin(ctx, route, unfenced(), State{}), Result{}
+		return r.begin(ctx, route, unfenced(), State{}, span), Result{}
 	}
 	switch got.Verdict {
 	case VerdictClaimed:
+		a.superseded(got.Fence)
 		r.end(a, Superseded, false, failure.Class, failure)
-		return r.begin(ctx, route, got.Fence, got.State), Result{}
+		return r.begin(ctx, route, got.Fence, got.State, span), Result{}
 	case VerdictCommitted:
 		if got.Checkpoint.Fence == a.Fence {
 			r.end(a, Committed, false, "", nil)
@@ -222,14 +236,18 @@ func (r *run) finish(ctx context.Context, a *attempt, e Ending, res Result, reas
 
 // consult asks for the flag.
 func (r *run) consult(ctx context.Context, a *attempt) error {
-	return r.c.ask(ctx, "renew", func(ctx context.Context) error {
-		return r.c.conf.Store.Renew(ctx, a.Conversation, a.Fence, Renewal{Lease: r.c.conf.Lease})
+	err := r.c.ask(r.c.under(ctx, a.span), "renew", a.Fence, func(ctx context.Context) (string, error) {
+		return "current", r.c.conf.Store.Renew(ctx, a.Conversation, a.Fence, Renewal{Lease: r.c.conf.Lease})
 	})
+	if errors.Is(err, ErrCancelled) || refused(err) {
+		a.event(semconv.EventRenewRefused, semconv.KeyAnswer, AnswerOf(err))
+	}
+	return err
 }
 
 func (r *run) record(ctx context.Context, a *attempt, e Ending) error {
-	return r.c.ask(ctx, "finish", func(ctx context.Context) error {
-		return r.c.conf.Store.Finish(ctx, a.Conversation, a.Fence, e)
+	return r.c.ask(r.c.under(ctx, a.span), "finish", a.Fence, func(ctx context.Context) (string, error) {
+		return "finished", r.c.conf.Store.Finish(ctx, a.Conversation, a.Fence, e)
 	})
 }
 

@@ -7,6 +7,10 @@ import (
 	"runtime/debug"
 	"sync/atomic"
 	"time"
+
+	"go.opentelemetry.io/otel/trace"
+
+	"github.com/foldgate/foldgate/internal/semconv"
 )
 
 // PanicError is a worker's panic. It ends the route, not the process.
@@ -48,7 +52,7 @@ const (
 // start calls the job's worker in a goroutine of its own, on a context that only
 // detaching it cancels.
 func (r *run) start(ctx context.Context, a *attempt) *worker {
-	ctx, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
+	ctx, cancel := context.WithCancelCause(r.c.under(context.WithoutCancel(ctx), a.span))
 	w := &worker{
 		cancel:  cancel,
 		done:    make(chan struct{}),
@@ -150,17 +154,23 @@ func (r *run) supervise(ctx context.Context, a *attempt) outcome {
 				continue
 			}
 			if w.detach(workerStalled, ErrStalled) {
+				a.event(semconv.EventDetach, semconv.KeyReason, "silent")
 				return stalled("no text within the idle budget")
 			}
 		case <-ceiling.C:
 			if w.detach(workerStalled, ErrStalled) {
+				a.event(semconv.EventDetach, semconv.KeyReason, "ceiling")
 				return stalled("not done within the ceiling")
 			}
 		case err := <-a.refused:
-			w.detach(workerDropped, err)
+			if w.detach(workerDropped, err) {
+				a.event(semconv.EventDetach, semconv.KeyReason, AnswerOf(err))
+			}
 			return outcome{ending: storeRefused, refusal: err}
 		case <-ctx.Done():
-			w.detach(workerDropped, ErrAbandoned)
+			if w.detach(workerDropped, ErrAbandoned) {
+				a.event(semconv.EventDetach, semconv.KeyReason, "shutdown")
+			}
 			return outcome{ending: shutDown}
 		}
 	}
@@ -213,9 +223,12 @@ func (c *Coordinator) late(ctx context.Context, a *attempt, draft Draft, err err
 	if err != nil || a.Fence.Unfenced() || len(draft.Handoff) == 0 {
 		return
 	}
-	_ = c.ask(ctx, "commit", func(ctx context.Context) error {
-		_, err := c.conf.Store.Commit(ctx, a.Conversation, a.Fence, a.commitOf(draft))
-		return err
+	_ = c.ask(c.under(ctx, a.span), "commit", a.Fence, func(ctx context.Context) (string, error) {
+		span := trace.SpanFromContext(ctx)
+		span.SetAttributes(semconv.KeyLate.Bool(true))
+		done, err := c.conf.Store.Commit(ctx, a.Conversation, a.Fence, a.commitOf(draft))
+		a.published(span, done.String(), err)
+		return done.String(), err
 	})
 	c.clear(ctx, a)
 }

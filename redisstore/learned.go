@@ -64,6 +64,9 @@ func (l *Learned) Load(ctx context.Context, scope string) (map[string][]byte, er
 	return values, nil
 }
 
+// Hash is ScopeHash, the form in which Announcements names a scope.
+func (l *Learned) Hash(scope string) string { return ScopeHash(scope) }
+
 // Announcements yields the ScopeHash of every scope that is saved, by any
 // replica, until ctx ends; then the channel is closed. They are hints: some may
 // be missing, so load every now and then too. A receiver that is too slow for

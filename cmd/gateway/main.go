@@ -5,6 +5,7 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"os/signal"
 	"syscall"
@@ -18,7 +19,8 @@ func main() {
 		<-signals
 		cancel() // the first asks for a graceful stop
 		<-signals
-		os.Exit(exitFailed) // the second leaves at once
+		fmt.Fprintln(os.Stderr, "gateway: a second signal: leaving at once, what runs is cut")
+		os.Exit(exitFailed)
 	}()
 	os.Exit(run(ctx, os.Args[1:], os.Environ(), os.Stdin, os.Stdout, os.Stderr))
 }

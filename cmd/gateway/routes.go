@@ -52,7 +52,7 @@ func (t touched) Recent(limit int) []admin.Touched {
 // health says how the replica is.
 type health struct{ *gateway }
 
-func (h health) Draining() bool { return h.running.isDraining() }
+func (h health) Draining() bool { return h.running.isLeaving() }
 
 func (h health) Parts() map[string]string {
 	return map[string]string{

@@ -55,6 +55,7 @@ type gateway struct {
 	logger      *slog.Logger
 	telemetry   *telemetry.Telemetry
 	store       ownership.Store
+	learned     middleware.Learned // nil without a shared store
 	closeStore  func() error
 	storeState  func() string
 	coordinator *ownership.Coordinator
@@ -112,6 +113,7 @@ func (g *gateway) openStore(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("open the store: %w", err)
 	}
+	g.learned = store.Learned()
 	g.store, g.closeStore, g.storeState = store, store.Close, func() string { return storeWord(store.BreakerState()) }
 	return g.telemetry.WatchBreaker(func() telemetry.BreakerState { return breakerState(store.BreakerState()) })
 }
@@ -140,6 +142,7 @@ func (g *gateway) compress() error {
 		Prepare: c.Compression.Prepare, Wait: c.Compression.Wait, Hold: c.Hold, Keepalive: c.Keepalive,
 		BodyLimit: c.BodyLimit, Memory: c.Memory, Routes: routesOf(c),
 		TenantHeader: c.TenantHeader, TenantSecret: []byte(c.TenantSecret),
+		Learned: g.learned, IgnoreAdvertised: !c.Advertised,
 		Logger: g.logger, Observer: g.telemetry,
 	})
 	if err != nil {

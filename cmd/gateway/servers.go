@@ -56,6 +56,7 @@ func (g *gateway) serve(ctx context.Context) error {
 		return err
 	}
 	dataServer := g.server(data)
+	dataServer.ConnState = g.running.connState
 	adminServer := g.server(admin)
 	adminServer.ReadTimeout, adminServer.WriteTimeout = adminTimeout, adminTimeout
 
@@ -104,34 +105,6 @@ func (g *gateway) announce(l listeners) {
 	g.logger.Info("listening",
 		"listen", l.data.Addr().String(), "admin_listen", l.admin.Addr().String(),
 		"upstream", origin(g.config.Upstream), "mode", string(g.config.Mode), "store", store)
-}
-
-// stop ends the servers in order: /readyz fails and new requests are refused as
-// draining; what runs may finish, at most drain long; attempts are handed over;
-// the doors close. The admin plane answers until the end.
-func (g *gateway) stop(ctx context.Context, data, admin *http.Server) {
-	g.logger.Info("draining", "requests", g.running.count(), "drain", g.config.Drain.String())
-	idle := g.running.drain()
-	g.middleware.Drain()
-	limit := time.NewTimer(g.config.Drain)
-	defer limit.Stop()
-	select {
-	case <-idle:
-	case <-limit.C:
-		g.logger.Warn("drain is over, requests are cut", "requests", g.running.count())
-	}
-
-	ctx, cancel := context.WithTimeout(ctx, handOver)
-	defer cancel()
-	if err := g.coordinator.Shutdown(ctx); err != nil {
-		g.logger.Warn("attempts are left behind", "error", err)
-	}
-	if g.running.count() == 0 {
-		// Ends idle connections; those that were just answered end properly.
-		_ = data.Shutdown(ctx) // Close follows in any case
-	}
-	_, _ = data.Close(), admin.Close() // what was not closed by now is cut
-	g.logger.Info("stopped")
 }
 
 // release ends what compose made. What requests left to be settled is settled

@@ -57,6 +57,9 @@ type Config struct {
 	// DefaultWindow is the window of every model that nothing else knows.
 	// Default 0: unknown.
 	DefaultWindow window.Tokens
+	// Advertised has the upstream asked what its models accept, beside a large
+	// request and with its credential, where no window is configured. Default true.
+	Advertised bool
 	// Compression says when and how much is folded.
 	Compression Compression
 	// Summarizer says who writes summaries.
@@ -85,7 +88,10 @@ type Config struct {
 	// TenantSecret keys the hash of tenants. Default none: a fixed label. All
 	// replicas of a shared store need the same.
 	TenantSecret Secret
-	// Drain is the longest that running requests may take after SIGTERM.
+	// DrainDelay is how long new requests are still served after SIGTERM, while
+	// /readyz fails already, so that balancers can notice. Default 0.
+	DrainDelay time.Duration
+	// Drain is the longest that running requests may take after that.
 	// Default 30s; 0: they are cut at once.
 	Drain time.Duration
 	// LogLevel is the least level that is written. Default info.
@@ -103,7 +109,7 @@ type Compression struct {
 	// newest group only. Together with Recall it is less than Trigger.
 	KeepRecent float64
 	// Recall is the share of the window for recalled passages, at most 0.10.
-	// Default 0.05; 0: off.
+	// Default 0.10; 0: off.
 	Recall float64
 	// Prepare asks for a summary before it is needed. Default true; false: only
 	// when the request cannot fit.
@@ -158,10 +164,11 @@ func Default() Config {
 		Listen:      "127.0.0.1:8080",
 		AdminListen: "127.0.0.1:9090",
 		Mode:        ModeFold,
+		Advertised:  true,
 		Compression: Compression{
 			Trigger:       0.80,
 			KeepRecent:    0.25,
-			Recall:        0.05,
+			Recall:        0.10,
 			Prepare:       true,
 			Wait:          30 * time.Second,
 			ReserveOutput: 4096,

@@ -49,9 +49,9 @@ func TestDefaultsAreThoseOfTheReference(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := config.Config{
-		Listen: "127.0.0.1:8080", AdminListen: "127.0.0.1:9090", Upstream: upstream, Mode: config.ModeFold,
+		Listen: "127.0.0.1:8080", AdminListen: "127.0.0.1:9090", Upstream: upstream, Mode: config.ModeFold, Advertised: true,
 		Compression: config.Compression{
-			Trigger: 0.8, KeepRecent: 0.25, Recall: 0.05, Prepare: true, Wait: 30 * time.Second, ReserveOutput: 4096,
+			Trigger: 0.8, KeepRecent: 0.25, Recall: 0.10, Prepare: true, Wait: 30 * time.Second, ReserveOutput: 4096,
 		},
 		Summarizer: config.Summarizer{Idle: 2 * time.Minute, Ceiling: 10 * time.Minute, MaxAttempts: 16},
 		Lease:      15 * time.Second, Retention: 7 * 24 * time.Hour, Hold: 5 * time.Second,
@@ -81,6 +81,7 @@ func TestEverySettingFromEverySource(t *testing.T) {
 		{path: "redis_url", flag: "redis-url", env: "REDIS_URL", text: "redis://:pw@r:6379/1", want: func(c *config.Config) { c.RedisURL = "redis://:pw@r:6379/1" }},
 		{path: "windows", flag: "window", env: "WINDOWS", text: "gpt-*=4000", yaml: "{gpt-*: 4000}", want: func(c *config.Config) { c.Windows = []window.Rule{{Glob: "gpt-*", Total: 4000}} }},
 		{path: "default_window", flag: "default-window", env: "DEFAULT_WINDOW", text: "32768", want: func(c *config.Config) { c.DefaultWindow = 32768 }},
+		{path: "advertised", flag: "advertised", env: "ADVERTISED", text: "false", want: func(c *config.Config) { c.Advertised = false }},
 		{path: "compression.trigger", flag: "trigger", env: "COMPRESSION_TRIGGER", text: "0.7", want: func(c *config.Config) { c.Compression.Trigger = 0.7 }},
 		{path: "compression.keep_recent", flag: "keep-recent", env: "COMPRESSION_KEEP_RECENT", text: "0.1", want: func(c *config.Config) { c.Compression.KeepRecent = 0.1 }},
 		{path: "compression.recall", flag: "recall", env: "COMPRESSION_RECALL", text: "0", want: func(c *config.Config) { c.Compression.Recall = 0 }},
@@ -99,6 +100,7 @@ func TestEverySettingFromEverySource(t *testing.T) {
 		{path: "upstream_timeout", flag: "upstream-timeout", env: "UPSTREAM_TIMEOUT", text: "1m", want: func(c *config.Config) { c.UpstreamTimeout = time.Minute }},
 		{path: "tenant_header", flag: "tenant-header", env: "TENANT_HEADER", text: "X-Team", want: func(c *config.Config) { c.TenantHeader = "X-Team" }},
 		{path: "tenant_secret", env: "TENANT_SECRET", text: "s3cret", want: func(c *config.Config) { c.TenantSecret = "s3cret" }},
+		{path: "drain_delay", flag: "drain-delay", env: "DRAIN_DELAY", text: "5s", want: func(c *config.Config) { c.DrainDelay = 5 * time.Second }},
 		{path: "drain", flag: "drain", env: "DRAIN", text: "1s", want: func(c *config.Config) { c.Drain = time.Second }},
 		{path: "log_level", flag: "log-level", env: "LOG_LEVEL", text: "debug", want: func(c *config.Config) { c.LogLevel = slog.LevelDebug }},
 		{path: "log_format", flag: "log-format", env: "LOG_FORMAT", text: "json", want: func(c *config.Config) { c.LogFormat = config.LogJSON }},

@@ -5,6 +5,7 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -41,6 +42,10 @@ type Loaded struct {
 	Args []string
 	// Warnings are worth a line in the log, and nothing more.
 	Warnings []string
+	// Files are the names of the files that were read, or were to be, in order.
+	Files []string
+
+	sources sources
 }
 
 // UsageError says that the command line itself cannot be read: an unknown flag,
@@ -76,46 +81,61 @@ func Load(in Input) (Loaded, error) {
 		out.Warnings = append(out.Warnings, "--admin-token is visible to other users of the machine: prefer FOLDGATE_ADMIN_TOKEN or admin_token_file")
 	}
 
-	l := loader{Input: in, config: &out.Config, sources: map[string]given{}}
+	out.sources = sources{}
+	l := loader{Input: in, config: &out.Config, sources: out.sources}
 	doc := l.openFile(strongest(pathConfig, flags, env))
 	l.problems = append(l.problems, doc.problems...)
 	l.files.routes = doc.routes
+	maps.Copy(l.sources, doc.inside)
 	for _, s := range table() {
-		g, ok := pick(s.id(), flags, env, doc.values)
+		g, ok := pick(s.Name(), flags, env, doc.values)
 		if ok {
 			l.apply(s, g)
 		}
 	}
 	l.resolve()
+	out.Files = l.opened
 	l.problems = append(l.problems, l.validate()...)
 	return out, errors.Join(l.problems...)
-}
-
-// id names a setting across the sources.
-func (s setting) id() string {
-	if s.Path != "" {
-		return s.Path
-	}
-	return s.Flag
 }
 
 type loader struct {
 	Input
 	config   *Config
 	files    files
-	sources  map[string]given
+	sources  sources
+	opened   []string // names of files
 	problems []error
 }
 
+// sources say where each setting was set, by its name. What stands inside a
+// setting, such as "summarizer.routes[0].url", has an entry where its place is
+// known.
+type sources map[string]given
+
+// of is where key was set: its own place, else that of what it stands in.
+func (s sources) of(key string) string {
+	for {
+		if g, ok := s[key]; ok {
+			return g.source
+		}
+		i := strings.LastIndexAny(key, ".[")
+		if i < 0 {
+			return ""
+		}
+		key = key[:i]
+	}
+}
+
 func (l *loader) add(key, got, want string) {
-	l.problems = append(l.problems, &Problem{Key: key, Source: l.sources[key].source, Got: got, Want: want})
+	l.problems = append(l.problems, &Problem{Key: key, Source: l.sources.of(key), Got: got, Want: want})
 }
 
 func (l *loader) openFile(name string) document {
 	if name == "" {
 		return document{}
 	}
-	content, err := l.ReadFile(name)
+	content, err := l.read(name)
 	if err != nil {
 		l.add(pathConfig, strconv.Quote(name), "a file that can be read: "+cause(err))
 		return document{}
@@ -123,19 +143,27 @@ func (l *loader) openFile(name string) document {
 	return readYAML(name, content)
 }
 
+// read reads a file and notes its name.
+func (l *loader) read(name string) ([]byte, error) {
+	if !slices.Contains(l.opened, name) {
+		l.opened = append(l.opened, name)
+	}
+	return l.ReadFile(name)
+}
+
 // apply parses one setting, as the strongest source gave it.
 func (l *loader) apply(s setting, g given) {
-	l.sources[s.id()] = g
+	l.sources[s.Name()] = g
 	if s.Path == pathRoutes && g.rank == fromFile {
 		return // read with the file; resolve takes them
 	}
 	if err := s.set(l.config, &l.files, g.values); err != nil {
-		got, want := strconv.Quote(strings.Join(g.values, ", ")), s.want
+		got, want := strconv.Quote(strings.Join(g.values, ", ")), s.Allowed
 		var one *valueError
 		if errors.As(err, &one) {
 			got, want = strconv.Quote(one.value), want+": "+one.why
 		}
-		l.add(s.id(), got, want)
+		l.add(s.Name(), got, want)
 	}
 }
 
@@ -178,13 +206,13 @@ type flagValue struct {
 func (f *flagValue) String() string   { return "" }
 func (f *flagValue) IsBoolFlag() bool { return f.boolean }
 func (f *flagValue) Set(text string) error {
-	g := f.into[f.id()]
+	g := f.into[f.Name()]
 	g.source, g.rank = "flag --"+f.Flag, fromFlag
 	if !f.Repeats {
 		g.values = nil
 	}
 	g.values = append(g.values, text)
-	f.into[f.id()] = g
+	f.into[f.Name()] = g
 	return nil
 }
 
@@ -197,8 +225,8 @@ func forTests(name string) bool {
 func readEnviron(environ []string) (values map[string]given, warnings []string) {
 	byName := map[string]setting{}
 	for _, s := range table() {
-		if !s.FileOnly {
-			byName[s.Env()] = s
+		if name := s.Env(); name != "" {
+			byName[name] = s
 		}
 	}
 	values = map[string]given{}
@@ -219,7 +247,7 @@ func readEnviron(environ []string) (values map[string]given, warnings []string) 
 		if s.Repeats {
 			g.values = splitList(text)
 		}
-		values[s.id()] = g
+		values[s.Name()] = g
 	}
 	slices.Sort(warnings)
 	return values, warnings
@@ -253,15 +281,6 @@ func strongest(id string, sources ...map[string]given) string {
 // isSection reports whether settings stand below path.
 func isSection(path string) bool {
 	return path == "compression" || path == "summarizer"
-}
-
-func settingOf(path string) (setting, bool) {
-	for _, s := range table() {
-		if s.Path != "" && s.Path == path {
-			return s, true
-		}
-	}
-	return setting{}, false
 }
 
 // suggestion names the setting that was probably meant.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"log/slog"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -18,9 +19,15 @@ import (
 
 const (
 	wantDuration = "a duration that is not negative, such as 30s or 10m"
-	wantSize     = "a size, such as 64MiB or 1GiB"
 	wantTokens   = "a number of tokens that is not negative"
+	wantBool     = "true or false"
+	wantAddress  = "host:port, such as 127.0.0.1:8080"
 )
+
+// wantWindow is what a default window may be.
+func wantWindow() string {
+	return fmt.Sprintf("0, or from %d to %d tokens", window.MinTotal, window.MaxTotal)
+}
 
 var errValue = errors.New("not a value of this kind")
 
@@ -30,7 +37,6 @@ type valueError struct{ value, why string }
 func (e *valueError) Error() string { return e.why }
 
 type (
-	setter        = func(*Config, *files, []string) error
 	durationField = *time.Duration
 	tokensField   = *window.Tokens
 )
@@ -43,150 +49,126 @@ func last(values []string) string {
 	return values[len(values)-1]
 }
 
-func text(field func(*Config) *string) setter {
-	return func(c *Config, _ *files, v []string) error {
-		*field(c) = last(v)
-		return nil
+// field reads the one value of a setting by parse.
+func field[T comparable](of func(*Config) *T, parse func(string) (T, error)) access {
+	return access{
+		set: func(c *Config, _ *files, v []string) error {
+			x, err := parse(last(v))
+			if err != nil {
+				return err
+			}
+			*of(c) = x
+			return nil
+		},
+		same: func(a, b *Config) bool { return *of(a) == *of(b) },
 	}
 }
 
-func secret(field func(*Config) *Secret) setter {
-	return func(c *Config, _ *files, v []string) error {
-		*field(c) = Secret(last(v))
+// word reads a value that is one of a few words.
+func word[T comparable](of func(*Config) *T, words map[string]T) access {
+	return field(of, func(s string) (T, error) {
+		x, known := words[s]
+		if !known {
+			return x, errValue
+		}
+		return x, nil
+	})
+}
+
+func text(of func(*Config) *string) access {
+	return field(of, func(s string) (string, error) { return s, nil })
+}
+
+func secret(of func(*Config) *Secret) access {
+	return field(of, func(s string) (Secret, error) { return Secret(s), nil })
+}
+
+func file(of func(*files) *string) access {
+	return access{set: func(_ *Config, f *files, v []string) error {
+		*of(f) = last(v)
 		return nil
+	}}
+}
+
+func list(of func(*Config) *[]string) access {
+	return access{
+		set: func(c *Config, _ *files, v []string) error {
+			*of(c) = v
+			return nil
+		},
+		same: func(a, b *Config) bool { return slices.Equal(*of(a), *of(b)) },
 	}
 }
 
-func file(field func(*files) *string) setter {
-	return func(_ *Config, f *files, v []string) error {
-		*field(f) = last(v)
-		return nil
-	}
-}
-
-func list(field func(*Config) *[]string) setter {
-	return func(c *Config, _ *files, v []string) error {
-		*field(c) = v
-		return nil
-	}
-}
-
-func share(field func(*Config) *float64) setter {
-	return func(c *Config, _ *files, v []string) error {
-		x, err := strconv.ParseFloat(last(v), 64)
+func share(of func(*Config) *float64) access {
+	return field(of, func(s string) (float64, error) {
+		x, err := strconv.ParseFloat(s, 64)
 		if err != nil || math.IsNaN(x) || math.IsInf(x, 0) {
-			return errValue
+			return 0, errValue
 		}
-		*field(c) = x
-		return nil
-	}
+		return x, nil
+	})
 }
 
-func boolean(field func(*Config) *bool) setter {
-	return func(c *Config, _ *files, v []string) error {
-		x, err := strconv.ParseBool(last(v))
-		if err != nil {
-			return errValue
+func boolean(of func(*Config) *bool) access { return field(of, strconv.ParseBool) }
+
+func number(of func(*Config) *int) access { return field(of, strconv.Atoi) }
+
+func tokens(of func(*Config) tokensField) access { return field(of, parseTokens) }
+
+func duration(of func(*Config) durationField) access { return field(of, time.ParseDuration) }
+
+func size(of func(*Config) *int64) access { return field(of, parseSize) }
+
+func mode() access {
+	return word(func(c *Config) *Mode { return &c.Mode },
+		map[string]Mode{"fold": ModeFold, "observe": ModeObserve, "off": ModeOff})
+}
+
+func logLevel() access {
+	levels := map[string]slog.Level{
+		"debug": slog.LevelDebug, "info": slog.LevelInfo, "warn": slog.LevelWarn, "warning": slog.LevelWarn, "error": slog.LevelError,
+	}
+	return field(func(c *Config) *slog.Level { return &c.LogLevel }, func(s string) (slog.Level, error) {
+		x, known := levels[strings.ToLower(s)]
+		if !known {
+			return x, errValue
 		}
-		*field(c) = x
-		return nil
-	}
+		return x, nil
+	})
 }
 
-func number(field func(*Config) *int) setter {
-	return func(c *Config, _ *files, v []string) error {
-		x, err := strconv.Atoi(last(v))
-		if err != nil {
-			return errValue
-		}
-		*field(c) = x
-		return nil
-	}
-}
-
-func tokens(field func(*Config) tokensField) setter {
-	return func(c *Config, _ *files, v []string) error {
-		x, err := parseTokens(last(v))
-		if err != nil {
-			return err
-		}
-		*field(c) = x
-		return nil
-	}
-}
-
-func duration(field func(*Config) durationField) setter {
-	return func(c *Config, _ *files, v []string) error {
-		x, err := time.ParseDuration(last(v))
-		if err != nil {
-			return errValue
-		}
-		*field(c) = x
-		return nil
-	}
-}
-
-func size(field func(*Config) *int64) setter {
-	return func(c *Config, _ *files, v []string) error {
-		x, err := parseSize(last(v))
-		if err != nil {
-			return err
-		}
-		*field(c) = x
-		return nil
-	}
-}
-
-func mode(c *Config, _ *files, v []string) error {
-	switch m := Mode(last(v)); m {
-	case ModeFold, ModeObserve, ModeOff:
-		c.Mode = m
-		return nil
-	}
-	return errValue
-}
-
-func logLevel(c *Config, _ *files, v []string) error {
-	switch strings.ToLower(last(v)) {
-	case "debug":
-		c.LogLevel = slog.LevelDebug
-	case "info":
-		c.LogLevel = slog.LevelInfo
-	case "warn", "warning":
-		c.LogLevel = slog.LevelWarn
-	case "error":
-		c.LogLevel = slog.LevelError
-	default:
-		return errValue
-	}
-	return nil
-}
-
-func logFormat(c *Config, _ *files, v []string) error {
-	switch f := LogFormat(last(v)); f {
-	case LogAuto, LogText, LogJSON:
-		c.LogFormat = f
-		return nil
-	}
-	return errValue
+func logFormat() access {
+	return word(func(c *Config) *LogFormat { return &c.LogFormat },
+		map[string]LogFormat{"auto": LogAuto, "text": LogText, "json": LogJSON})
 }
 
 // windows reads all rules; the first that cannot be read refuses the list.
-func windows(c *Config, _ *files, v []string) error {
-	rules := make([]window.Rule, 0, len(v))
-	for _, s := range v {
-		r, err := window.ParseRule(s)
-		if err != nil {
-			return &valueError{value: s, why: strings.TrimPrefix(err.Error(), fmt.Sprintf("window %q: ", s))}
-		}
-		rules = append(rules, r)
+func windows() access {
+	return access{
+		set: func(c *Config, _ *files, v []string) error {
+			rules := make([]window.Rule, 0, len(v))
+			for _, s := range v {
+				r, err := window.ParseRule(s)
+				if err != nil {
+					return &valueError{value: s, why: strings.TrimPrefix(err.Error(), fmt.Sprintf("window %q: ", s))}
+				}
+				rules = append(rules, r)
+			}
+			c.Windows = rules
+			return nil
+		},
+		same: func(a, b *Config) bool { return slices.Equal(a.Windows, b.Windows) },
 	}
-	c.Windows = rules
-	return nil
 }
 
-// noRoutes: a list of routes has no form in one text; it comes from the file.
-func noRoutes(*Config, *files, []string) error { return errValue }
+// routes have no form in one text: a list of them comes from the file.
+func routes() access {
+	return access{
+		set:  func(*Config, *files, []string) error { return errValue },
+		same: func(a, b *Config) bool { return slices.Equal(a.Summarizer.Routes, b.Summarizer.Routes) },
+	}
+}
 
 func parseTokens(s string) (window.Tokens, error) {
 	x, err := strconv.ParseInt(s, 10, 32)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"strconv"
 	"strings"
 )
@@ -20,6 +21,9 @@ func (l *loader) resolve() {
 	l.config.Summarizer.Routes = l.files.routes
 	if l.files.summarizerURL != "" || l.files.summarizerModel != "" {
 		l.config.Summarizer.Routes = []Route{{Name: flagRoute, URL: l.files.summarizerURL, Model: l.files.summarizerModel}}
+		// They stand for the list, whatever the file says.
+		maps.DeleteFunc(l.sources, func(key string, _ given) bool { return strings.HasPrefix(key, pathRoutes) })
+		l.sources[pathRoutes+"[0].url"] = l.sources[flagRouteURL]
 	}
 	for i := range l.config.Summarizer.Routes {
 		l.routeKey(fmt.Sprintf("%s[%d]", pathRoutes, i), &l.config.Summarizer.Routes[i])
@@ -50,7 +54,7 @@ func (l *loader) secretFile(path, filePath, name string, into *Secret) {
 
 // secretContent is a file's content without the line break that editors leave.
 func (l *loader) secretContent(name string) (content Secret, problem string) {
-	raw, err := l.ReadFile(name)
+	raw, err := l.read(name)
 	if err != nil {
 		return "", "a file that can be read: " + cause(err)
 	}
@@ -63,10 +67,7 @@ func (l *loader) secretContent(name string) (content Secret, problem string) {
 
 // routeKey fetches a route's own credential.
 func (l *loader) routeKey(path string, r *Route) {
-	source := l.sources[pathRoutes].source
-	bad := func(field, got, want string) {
-		l.problems = append(l.problems, &Problem{Key: path + "." + field, Source: source, Got: got, Want: want})
-	}
+	bad := func(field, got, want string) { l.add(path+"."+field, got, want) }
 	switch {
 	case r.APIKeyEnv != "" && r.APIKeyFile != "":
 		bad("api_key_env", "it together with api_key_file", "one of the two")

@@ -45,12 +45,18 @@ func (c Config) Validate(p Purpose) error {
 
 type validator struct {
 	*Config
-	sources  map[string]given
+	sources  sources
 	problems []error
 }
 
 func (v *validator) add(key, got, want string) {
-	v.problems = append(v.problems, &Problem{Key: key, Source: v.sources[key].source, Got: got, Want: want})
+	v.problems = append(v.problems, &Problem{Key: key, Source: v.sources.of(key), Got: got, Want: want})
+}
+
+// refuse is add for what the table says is allowed.
+func (v *validator) refuse(key, got string) {
+	s, _ := settingNamed(key)
+	v.add(key, got, s.Allowed)
 }
 
 func (v *validator) addresses(p Purpose) {
@@ -64,18 +70,18 @@ func (v *validator) addresses(p Purpose) {
 	}
 	for _, h := range v.AdminHosts {
 		if !hostName(h) {
-			v.add("admin_hosts", strconv.Quote(h), "a host name or address, without scheme and path")
+			v.refuse("admin_hosts", strconv.Quote(h))
 		}
 	}
 	v.upstream(p)
 	v.redis()
 	if v.TenantHeader != "" && !fieldName(v.TenantHeader) {
-		v.add("tenant_header", strconv.Quote(v.TenantHeader), "the name of a header")
+		v.refuse("tenant_header", strconv.Quote(v.TenantHeader))
 	}
 	switch v.Mode {
 	case ModeFold, ModeObserve, ModeOff:
 	default:
-		v.add("mode", strconv.Quote(string(v.Mode)), "fold, observe or off")
+		v.refuse("mode", strconv.Quote(string(v.Mode)))
 	}
 }
 
@@ -85,20 +91,19 @@ func (v *validator) address(key, addr string) {
 		_, err = strconv.ParseUint(port, 10, 16)
 	}
 	if err != nil {
-		v.add(key, strconv.Quote(addr), "host:port, such as 127.0.0.1:8080")
+		v.refuse(key, strconv.Quote(addr))
 	}
 }
 
 func (v *validator) upstream(p Purpose) {
-	const want = "an http or https URL, such as https://api.openai.com"
 	if v.Upstream == "" {
 		if p == ForServing {
-			v.add("upstream", "", want)
+			v.refuse("upstream", "")
 		}
 		return
 	}
 	if problem := webURL(v.Upstream); problem != "" {
-		v.add("upstream", problem, want)
+		v.refuse("upstream", problem)
 	}
 }
 
@@ -126,29 +131,30 @@ func (v *validator) redis() {
 		return
 	}
 	if err := redisstore.CheckURL(string(v.RedisURL)); err != nil {
-		v.add("redis_url", "", "the URL of a Redis deployment: "+strings.ReplaceAll(err.Error(), "\n", "; "))
+		s, _ := settingNamed("redis_url")
+		v.add("redis_url", "", s.Allowed+": "+strings.ReplaceAll(err.Error(), "\n", "; "))
 	}
 }
 
 func (v *validator) shares() {
 	c := v.Compression
 	if c.Trigger <= 0 || c.Trigger >= 1 {
-		v.add("compression.trigger", number64(c.Trigger), "a number between 0 and 1")
+		v.refuse("compression.trigger", number64(c.Trigger))
 	}
 	if c.Recall < 0 || c.Recall > maxRecall {
-		v.add("compression.recall", number64(c.Recall), "a number from 0 to 0.10")
+		v.refuse("compression.recall", number64(c.Recall))
 	}
 	switch {
 	case c.KeepRecent < 0:
-		v.add("compression.keep_recent", number64(c.KeepRecent), "a number from 0 to less than the trigger")
+		v.refuse("compression.keep_recent", number64(c.KeepRecent))
 	case c.Trigger > 0 && c.KeepRecent+max(c.Recall, 0) >= c.Trigger:
 		v.add("compression.keep_recent", number64(c.KeepRecent), fmt.Sprintf("less than trigger %g less recall %g: what is kept must leave room", c.Trigger, c.Recall))
 	}
 	if c.ReserveOutput < 0 {
-		v.add("compression.reserve_output", strconv.Itoa(int(c.ReserveOutput)), wantTokens)
+		v.refuse("compression.reserve_output", strconv.Itoa(int(c.ReserveOutput)))
 	}
 	if v.DefaultWindow != 0 && (v.DefaultWindow < window.MinTotal || v.DefaultWindow > window.MaxTotal) {
-		v.add("default_window", strconv.Itoa(int(v.DefaultWindow)), fmt.Sprintf("0, or from %d to %d tokens", window.MinTotal, window.MaxTotal))
+		v.refuse("default_window", strconv.Itoa(int(v.DefaultWindow)))
 	}
 }
 
@@ -156,6 +162,7 @@ func (v *validator) durations() {
 	v.atLeast("compression.wait", v.Compression.Wait, 0)
 	v.atLeast("hold", v.Hold, 0)
 	v.atLeast("keepalive", v.Keepalive, 0)
+	v.atLeast("drain_delay", v.DrainDelay, 0)
 	v.atLeast("drain", v.Drain, 0)
 	v.atLeast("lease", v.Lease, minLease)
 	v.atLeast("retention", v.Retention, minRetention)
@@ -165,24 +172,20 @@ func (v *validator) durations() {
 }
 
 func (v *validator) atLeast(key string, d, least time.Duration) {
-	switch {
-	case d >= least:
-	case least == 0:
-		v.add(key, strconv.Quote(d.String()), wantDuration)
-	default:
-		v.add(key, strconv.Quote(d.String()), "at least "+least.String())
+	if d < least {
+		v.refuse(key, strconv.Quote(d.String()))
 	}
 }
 
 func (v *validator) sizes() {
 	if v.BodyLimit < minBodyLimit {
-		v.add("body_limit", strconv.FormatInt(v.BodyLimit, 10), "at least 1KiB")
+		v.refuse("body_limit", strconv.FormatInt(v.BodyLimit, 10))
 	}
 	if v.Memory < v.BodyLimit {
 		v.add("memory", strconv.FormatInt(v.Memory, 10), fmt.Sprintf("at least body_limit, %d", v.BodyLimit))
 	}
 	if n := v.Summarizer.MaxAttempts; n < 1 || n > maxAttempts {
-		v.add("summarizer.max_attempts", strconv.Itoa(n), "a whole number from 1 to 10000")
+		v.refuse("summarizer.max_attempts", strconv.Itoa(n))
 	}
 }
 
@@ -190,12 +193,10 @@ func (v *validator) routes() {
 	names := map[string]bool{}
 	for i, r := range v.Summarizer.Routes {
 		path := fmt.Sprintf("%s[%d]", pathRoutes, i)
-		bad := func(field, got, want string) {
-			v.problems = append(v.problems, &Problem{Key: path + "." + field, Source: v.sources[pathRoutes].source, Got: got, Want: want})
-		}
+		bad := func(field, got, want string) { v.add(path+"."+field, got, want) }
 		switch {
 		case !routeName(r.Name):
-			bad("name", strconv.Quote(r.Name), "1 to 64 letters, digits, '-', '_' or '.'")
+			bad("name", strconv.Quote(r.Name), wantRouteName)
 		case names[r.Name]:
 			bad("name", strconv.Quote(r.Name), "a name that no route before it has")
 		}

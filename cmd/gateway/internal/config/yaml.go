@@ -15,6 +15,7 @@ import (
 type document struct {
 	name     string
 	values   map[string]given
+	inside   sources // places of what stands inside a value
 	routes   []Route
 	problems []error
 	anchors  map[string]ast.Node
@@ -30,7 +31,7 @@ type given struct {
 // readYAML takes a file apart. It never fails as a whole: what it could not
 // read is in the document's problems.
 func readYAML(name string, content []byte) document {
-	d := document{name: name, values: map[string]given{}, anchors: map[string]ast.Node{}}
+	d := document{name: name, values: map[string]given{}, inside: sources{}, anchors: map[string]ast.Node{}}
 	// Duplicate keys are looked for below, together with all other problems.
 	f, err := parser.ParseBytes(content, 0, parser.AllowDuplicateMapKey())
 	if err != nil {
@@ -101,8 +102,8 @@ func (d *document) setting(path string, e entry) {
 		}
 		return
 	}
-	s, known := settingOf(path)
-	if !known {
+	s, known := settingNamed(path)
+	if !known || s.Path == "" {
 		d.problem(path, e.node, "an unknown key", "a known one"+suggestion(path))
 		return
 	}

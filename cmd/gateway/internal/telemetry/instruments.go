@@ -30,9 +30,9 @@ type instruments struct {
 	running metric.Int64UpDownCounter
 	// foldgate.attempt.duration, seconds, by outcome (10): 10 histograms of 12 bounds, at most 150 series.
 	duration metric.Float64Histogram
-	// foldgate.fence.refusals, calls, by operation (12) and answer (4): at most 48 series.
+	// foldgate.fence.refusals, calls, by operation (14) and answer (4): at most 56 series.
 	refusals metric.Int64Counter
-	// foldgate.store.errors, calls, by operation (12) and kind (3): at most 36 series.
+	// foldgate.store.errors, calls, by operation (14) and kind (3): at most 42 series.
 	storeErrors metric.Int64Counter
 	// foldgate.requests.in_flight, requests: 1 series.
 	requests metric.Int64UpDownCounter

@@ -38,11 +38,11 @@ func (t *Telemetry) ChatDone(r middleware.Report) {
 	}
 }
 
-// SummaryTokens adds up what one summary call cost.
-func (t *Telemetry) SummaryTokens(input, output int) {
+// SummaryDone adds up what one summary call cost.
+func (t *Telemetry) SummaryDone(r middleware.SummaryReport) {
 	ctx := context.Background()
-	t.summary.Add(ctx, int64(max(input, 0)), metric.WithAttributes(attribute.String("direction", "input")))
-	t.summary.Add(ctx, int64(max(output, 0)), metric.WithAttributes(attribute.String("direction", "output")))
+	t.summary.Add(ctx, int64(max(r.Input, 0)), metric.WithAttributes(attribute.String("direction", "input")))
+	t.summary.Add(ctx, int64(max(r.Output, 0)), metric.WithAttributes(attribute.String("direction", "output")))
 }
 
 // AttemptStarted counts an attempt that works.
@@ -129,5 +129,5 @@ func outcomes() []string {
 }
 
 func operations() []string {
-	return []string{"read", "claim", "renew", "commit", "settle", "restore", "finish", "raise", "clear", "restoreoperator", "forget"}
+	return []string{"read", "claim", "renew", "commit", "settle", "restore", "finish", "raise", "clear", "restoreoperator", "forget", "learned_load", "learned_save"}
 }

@@ -50,7 +50,7 @@ func TestWhatHappensIsCounted(t *testing.T) {
 	tel.ChatDone(middleware.Report{Kind: "committed", Before: 9000, After: 3000, Wait: 2 * time.Second, Added: time.Millisecond, Retried: true})
 	tel.ChatDone(middleware.Report{Kind: "none", Reason: "under"})
 	tel.ChatDone(middleware.Report{Kind: "none", Reason: "fits", Before: 100, After: 50}) // nothing was folded, nothing saved
-	tel.SummaryTokens(700, 50)
+	tel.SummaryDone(middleware.SummaryReport{Input: 700, Output: 50})
 	tel.AttemptStarted(ownership.Attempt{})
 	tel.AttemptStarted(ownership.Attempt{})
 	tel.AttemptEnded(ownership.Attempt{}, ownership.Committed, false, 3*time.Second, nil)

@@ -1,0 +1,59 @@
+package semconv
+
+import "strings"
+
+// Method is http.request.method for a request's method, and the name by which a
+// span is called that has no route.
+func Method(method string) (attribute, span string) {
+	for _, known := range Methods() {
+		if method == known {
+			return known, known
+		}
+	}
+	if method == "" { // what net/http takes for GET
+		return "GET", "GET"
+	}
+	return MethodOther, SpanHTTP
+}
+
+// Methods are the request methods that the conventions know.
+func Methods() []string {
+	return []string{"GET", "HEAD", "POST", "PUT", "DELETE", "CONNECT", "OPTIONS", "TRACE", "PATCH", "QUERY"}
+}
+
+// The providers that hosts tell, by the end of the host's name.
+func providers() [][2]string {
+	return [][2]string{
+		{"openai.azure.com", "azure.ai.openai"},
+		{"cognitiveservices.azure.com", "azure.ai.openai"},
+		{"services.ai.azure.com", "azure.ai.inference"},
+		{"anthropic.com", "anthropic"},
+		{"amazonaws.com", "aws.bedrock"},
+		{"aiplatform.googleapis.com", "gcp.vertex_ai"},
+		{"generativelanguage.googleapis.com", "gcp.gemini"},
+		{"cohere.com", "cohere"},
+		{"cohere.ai", "cohere"},
+		{"deepseek.com", "deepseek"},
+		{"groq.com", "groq"},
+		{"mistral.ai", "mistral_ai"},
+		{"moonshot.ai", "moonshot_ai"},
+		{"moonshot.cn", "moonshot_ai"},
+		{"perplexity.ai", "perplexity"},
+		{"x.ai", "x_ai"},
+	}
+}
+
+// DefaultProvider is gen_ai.provider.name of a host that says nothing: it is
+// spoken to in OpenAI's format, which is what the attribute tells readers.
+const DefaultProvider = "openai"
+
+// Provider is gen_ai.provider.name of a host.
+func Provider(host string) string {
+	host = strings.ToLower(strings.TrimSuffix(host, "."))
+	for _, p := range providers() {
+		if name, ok := strings.CutSuffix(host, p[0]); ok && (name == "" || strings.HasSuffix(name, ".") || p[0] == "aiplatform.googleapis.com") {
+			return p[1]
+		}
+	}
+	return DefaultProvider
+}

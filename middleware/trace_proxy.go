@@ -1,0 +1,112 @@
+package middleware
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"strconv"
+	"sync"
+
+	"go.opentelemetry.io/otel/trace"
+
+	"github.com/foldgate/foldgate/internal/semconv"
+)
+
+// tracedTransport makes the client span of each forwarded call, from its begin to
+// the end of the answer's body. It is a plain HTTP span and no gen_ai one: the
+// chat is the caller's, whose own instrumentation says so, and tokens that two
+// spans name would be counted twice.
+type tracedTransport struct {
+	next   http.RoundTripper
+	tracer trace.Tracer
+}
+
+// RoundTrip leaves the call of a request that is not sampled as it is: its header
+// names the request's span already.
+func (t *tracedTransport) RoundTrip(r *http.Request) (*http.Response, error) {
+	if parent := trace.SpanContextFromContext(r.Context()); parent.IsValid() && !parent.IsSampled() {
+		return t.next.RoundTrip(r)
+	}
+	method, name := semconv.Method(r.Method)
+	ctx, span := t.tracer.Start(r.Context(), name, trace.WithSpanKind(trace.SpanKindClient))
+	if span.IsRecording() {
+		span.SetAttributes(semconv.KeyHTTPRequestMethod.String(method), semconv.KeyURLFull.String(fullURL(r)))
+		span.SetAttributes(serverAttributes(r.URL.Hostname(), portOf(r.URL))...)
+	}
+	res, err := t.next.RoundTrip(withTrace(r, ctx))
+	if err != nil {
+		failSpan(span, forwardError(ctx, err))
+		span.End()
+		return nil, err
+	}
+	span.SetAttributes(
+		semconv.KeyHTTPResponseStatusCode.Int(res.StatusCode),
+		semconv.KeyProtocolVersion.String(protocolVersion(res.ProtoMajor, res.ProtoMinor)),
+	)
+	if res.StatusCode >= http.StatusBadRequest {
+		failSpan(span, strconv.Itoa(res.StatusCode))
+	}
+	if res.StatusCode == http.StatusSwitchingProtocols {
+		span.End() // the connection belongs to another protocol now
+		return res, nil
+	}
+	res.Body = &tracedBody{ReadCloser: res.Body, span: span, ctx: ctx}
+	return res, nil
+}
+
+// fullURL is url.full without what may hold a credential: user, password, query.
+func fullURL(r *http.Request) string {
+	path := r.URL.EscapedPath()
+	if r.URL.Opaque != "" {
+		path = r.URL.Opaque
+	}
+	return r.URL.Scheme + "://" + r.URL.Host + path
+}
+
+// forwardError is error.type of a forwarded call without an answer.
+func forwardError(ctx context.Context, err error) string {
+	switch {
+	case errors.Is(ctx.Err(), context.Canceled):
+		return errorCanceled
+	case timedOut(err):
+		return errorTimeout
+	}
+	return errorNetwork
+}
+
+// tracedBody ends the span with the body.
+type tracedBody struct {
+	io.ReadCloser
+	span trace.Span
+	ctx  context.Context //nolint:containedctx // the call's own: whether its caller left is asked at the end
+	once sync.Once
+}
+
+func (b *tracedBody) Read(p []byte) (int, error) {
+	n, err := b.ReadCloser.Read(p)
+	if err != nil {
+		b.end(err)
+	}
+	return n, err
+}
+
+func (b *tracedBody) Close() error {
+	err := b.ReadCloser.Close()
+	b.end(io.ErrUnexpectedEOF) // not read to its end
+	return err
+}
+
+// end ends the span once; io.EOF is the good end.
+func (b *tracedBody) end(err error) {
+	b.once.Do(func() {
+		switch {
+		case err == io.EOF: //nolint:errorlint // readers return it bare
+		case b.ctx.Err() != nil:
+			b.span.SetAttributes(semconv.KeyErrorType.String(errorCanceled))
+		default:
+			failSpan(b.span, forwardError(b.ctx, err))
+		}
+		b.span.End()
+	})
+}
