@@ -74,6 +74,10 @@ EVALFLAGS ?=
 eval: ## what a fold keeps of the recordings in FOLDGATE_TESTDATA; EVALFLAGS="-o docs/fold.md" writes the tables there
 	@$(GO) run ./scripts/eval $(EVALFLAGS)
 
+.PHONY: docs
+docs: ## docs/configuration.md from the table of settings
+	$(GO) run ./cmd/gateway/internal/config/gen
+
 .PHONY: cover
 cover: redis ## statement coverage by package, and coverage.out
 	FOLDGATE_REQUIRE_REDIS=1 $(GO) test -coverprofile coverage.out -coverpkg ./... ./...

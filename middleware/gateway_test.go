@@ -15,6 +15,8 @@ import (
 	"testing"
 	"time"
 
+	"go.opentelemetry.io/otel/trace"
+
 	"github.com/foldgate/foldgate/compression/window"
 	"github.com/foldgate/foldgate/middleware"
 	"github.com/foldgate/foldgate/ownership"
@@ -135,6 +137,7 @@ type options struct {
 	config  func(*middleware.Config)
 	window  window.BookConfig
 	replica string
+	traces  trace.TracerProvider
 }
 
 func newGateway(t *testing.T, o options) *gateway {
@@ -157,7 +160,7 @@ func newGateway(t *testing.T, o options) *gateway {
 	if err != nil {
 		t.Fatalf("making the book: %v", err)
 	}
-	g.coordinator, err = ownership.NewCoordinator(ownership.Config{Store: g.store, Replica: o.replica, Idle: patience, Ceiling: 2 * patience})
+	g.coordinator, err = ownership.NewCoordinator(ownership.Config{Store: g.store, Replica: o.replica, Idle: patience, Ceiling: 2 * patience, TracerProvider: o.traces})
 	if err != nil {
 		t.Fatalf("making the coordinator: %v", err)
 	}
@@ -171,6 +174,7 @@ func newGateway(t *testing.T, o options) *gateway {
 		Routes: []middleware.SummarizerRoute{{Name: "sum", URL: g.sum.URL, Model: "sum-1"}},
 		// A question to the upstream would be one more call of the stub.
 		IgnoreAdvertised: true,
+		TracerProvider:   o.traces,
 	}
 	if o.config != nil {
 		o.config(&c)
@@ -179,7 +183,7 @@ func newGateway(t *testing.T, o options) *gateway {
 		t.Fatalf("making the middleware: %v", err)
 	}
 	transport := middleware.NewTransport()
-	server := httptest.NewServer(described.Data(t, g.Handler(middleware.NewProxy(middleware.ProxyConfig{Upstream: upstream, Transport: transport}))))
+	server := httptest.NewServer(described.Data(t, g.Handler(middleware.NewProxy(middleware.ProxyConfig{Upstream: upstream, Transport: transport, TracerProvider: o.traces}))))
 	g.url = server.URL
 	t.Cleanup(func() {
 		server.Close()

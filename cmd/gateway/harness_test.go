@@ -12,6 +12,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/foldgate/foldgate/internal/contracttest"
 )
 
 // patience bounds every wait of these tests. Nothing waits so long but a test
@@ -150,9 +152,13 @@ func (a answer) json(t *testing.T) map[string]any {
 	return v
 }
 
+// described is openapi.yaml: whatever a gateway of these tests answers is held
+// against it.
+var described = contracttest.MustLoad()
+
 // client keeps no connection, so that none is left when a test ends.
 func client() *http.Client {
-	return &http.Client{Timeout: patience, Transport: &http.Transport{DisableKeepAlives: true}}
+	return &http.Client{Timeout: patience, Transport: described.Transport(&http.Transport{DisableKeepAlives: true})}
 }
 
 // try sends one request.

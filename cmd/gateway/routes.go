@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"net/netip"
+	"slices"
 
 	"github.com/foldgate/foldgate"
 	"github.com/foldgate/foldgate/cmd/gateway/internal/admin"
@@ -14,19 +16,19 @@ import (
 
 // adminPlane is what operators talk to. The types below fit the program's parts
 // to the plane's ports.
-func (g *gateway) adminPlane() (http.Handler, error) {
+func (g *gateway) adminPlane(e *edition) (http.Handler, error) {
 	h, err := admin.New(admin.Config{
-		Conversations: touched{g.middleware},
+		Conversations: touched{e.middleware},
 		Attempts:      g.coordinator,
 		Store:         g.store,
-		Health:        health{g},
-		Folder:        folder{g},
-		Dropped:       g.middleware.Drop,
+		Health:        health{g, e},
+		Folder:        folder{e},
+		Dropped:       e.middleware.Drop,
 		Metrics:       g.telemetry.Handler(),
 		OpenAPI:       foldgate.OpenAPI,
-		Hosts:         adminHosts(g.config.AdminListen, g.config.AdminHosts),
-		Token:         string(g.config.AdminToken),
-		BodyLimit:     g.config.BodyLimit,
+		Hosts:         adminHosts(e.config.AdminListen, e.config.AdminHosts),
+		Token:         string(e.config.AdminToken),
+		BodyLimit:     e.config.BodyLimit,
 		Logger:        g.logger,
 	})
 	if err != nil {
@@ -50,7 +52,10 @@ func (t touched) Recent(limit int) []admin.Touched {
 }
 
 // health says how the replica is.
-type health struct{ *gateway }
+type health struct {
+	*gateway
+	*edition
+}
 
 func (h health) Draining() bool { return h.running.isLeaving() }
 
@@ -62,7 +67,7 @@ func (h health) Parts() map[string]string {
 
 // folder is the dry run with the gateway's windows and shares. What the gateway
 // learned of a tenant's windows plays no part: nobody's credential is there.
-type folder struct{ *gateway }
+type folder struct{ *edition }
 
 func (f folder) Fold(_ context.Context, body []byte, total string) (any, error) {
 	book := f.book
@@ -75,7 +80,7 @@ func (f folder) Fold(_ context.Context, body []byte, total string) (any, error) 
 			return nil, &admin.BadRequestError{Param: "window", Err: err}
 		}
 	}
-	report, err := middleware.DryRun(book, settingsOf(f.config), body)
+	report, err := middleware.DryRun(book, settingsOf(f.config.Config), body)
 	if err != nil {
 		return nil, &admin.BadRequestError{Param: foldProblem(err), Err: err}
 	}
@@ -84,11 +89,15 @@ func (f folder) Fold(_ context.Context, body []byte, total string) (any, error) 
 
 // adminHosts are the names of the admin plane beside localhost and the address
 // that a request came to: the configured ones, and the one it listens on where
-// that is a name.
+// that is a name. Who listens on all addresses listens on loopback too, also
+// where something before it (a container's port) makes requests come to another.
 func adminHosts(listen string, configured []string) []string {
 	host, _, err := net.SplitHostPort(listen)
-	if err != nil || host == "" {
+	if err != nil {
 		return configured
+	}
+	if ip, err := netip.ParseAddr(host); host == "" || err == nil && ip.IsUnspecified() {
+		return slices.Concat([]string{host, "127.0.0.1", "::1"}, configured)
 	}
 	return append([]string{host}, configured...)
 }

@@ -140,7 +140,7 @@ type judged struct {
 func (j *judged) Read(p []byte) (int, error) {
 	n, err := j.ReadCloser.Read(p)
 	j.body.Write(p[:min(n, kept-j.body.Len())])
-	if err == io.EOF && j.judge != nil { //nolint:errorlint // a body ends with exactly this
+	if err == io.EOF && j.judge != nil {
 		judge := j.judge
 		j.judge = nil
 		if wrong := judge(j.body.Bytes()); wrong != nil {

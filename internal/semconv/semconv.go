@@ -151,14 +151,16 @@ const (
 	MetricBreaker       = "foldgate.breaker.state"
 	MetricPartDown      = "foldgate.part.down"
 	MetricBuild         = "foldgate.build"
+	MetricReloads       = "foldgate.config.reloads"
+	MetricConfigLoaded  = "foldgate.config.loaded_at"
 
 	MetricServerDuration = "http.server.request.duration"
 	MetricClientDuration = "http.client.request.duration"
 
 	MetricGenAIDuration     = "gen_ai.client.inference.duration"
 	MetricGenAIFirstChunk   = "gen_ai.client.inference.time_to_first_chunk"
-	MetricGenAIInputTokens  = "gen_ai.client.inference.usage.input_tokens"
-	MetricGenAIOutputTokens = "gen_ai.client.inference.usage.output_tokens"
+	MetricGenAIInputTokens  = "gen_ai.client.inference.usage.input_tokens"  //nolint:gosec // model tokens, no credential
+	MetricGenAIOutputTokens = "gen_ai.client.inference.usage.output_tokens" //nolint:gosec // model tokens, no credential
 )
 
 // Labels of our own metrics: short, since Prometheus shows them as they are.

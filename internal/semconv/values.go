@@ -16,6 +16,20 @@ func Method(method string) (attribute, span string) {
 	return MethodOther, SpanHTTP
 }
 
+// ChatRoute is http.route of a request, and its span's name after the method; empty
+// where it is no chat request. What comes before the part that all of them share is
+// the caller's to choose, a deployment's name for example, and stays out of names.
+func ChatRoute(method, path string) string {
+	const shared = "/chat/completions"
+	switch {
+	case method != "POST" || !strings.HasSuffix(path, shared):
+		return ""
+	case path == shared, path == "/v1"+shared:
+		return path
+	}
+	return "{prefix}" + shared
+}
+
 // Methods are the request methods that the conventions know.
 func Methods() []string {
 	return []string{"GET", "HEAD", "POST", "PUT", "DELETE", "CONNECT", "OPTIONS", "TRACE", "PATCH", "QUERY"}

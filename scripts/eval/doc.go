@@ -11,11 +11,12 @@
 //
 // # What is measured
 //
-// A budget is a share of what the product counts for the whole request, before
-// anything is folded: the reference count of all messages with their framing, of
-// tools and of the response format, pictures by their price. At a stop it is a
-// share of the request as it was then. Every method is charged for head and
-// tools alike; where these alone are over the budget there is no figure.
+// A budget is a share of what the product counts for the messages before anything
+// is folded, with their framing, pictures by their price; tools and response
+// format, which nothing can change, come on top. At a stop it is a share of the
+// request as it was then. Every method is charged for the head alike; where head
+// and tools leave less than a tenth of the budget there is nothing to divide, and
+// no figure.
 //
 // Literals and questions count when their first evidence lies before the cut that
 // dropping the oldest makes at the same budget, so all methods are asked for the

@@ -11,7 +11,7 @@ import (
 type kept struct {
 	text string
 	cut  int  // the first message of the newest part
-	ok   bool // false: what no fold can change is over the budget already
+	ok   bool // false: what no fold can change leaves less than a tenth of the budget
 }
 
 // dropOldest keeps the head and the newest groups that fit, the way a client
@@ -30,7 +30,7 @@ func dropMiddle(c conversation, budget window.Tokens) kept {
 func drop(c conversation, budget window.Tokens, oldest int) kept {
 	v := c.view
 	left := budget - fixed(c)
-	if left < 0 {
+	if left*10 < budget {
 		return kept{}
 	}
 	texts := append([]string(nil), c.texts[:v.Head]...)

@@ -129,7 +129,7 @@ func cutAfter(text string) bool {
 
 // ownWords is what the product adds around what it quotes: labels, sizes, notes.
 // Its frames have no identifiers.
-var ownWords = regexp.MustCompile(`(?m)^#\d+ (?:user|assistant|tool|system|other)[^:\n]{0,60}: ` +
+var ownWords = regexp.MustCompile(`(?m)^(?:#\d+ )?(?:user|assistant|tool|call|system|other)[^:\n]{0,60}: ` +
 	`|\[[^\]\n]{0,80} left out[^\]\n]{0,120}\]` +
 	`|\(\d+ (?:bytes|lines)[^)\n]{0,40}\)`)
 

@@ -85,10 +85,18 @@ func (b *bench) recall(f *file, percent int) (cell, error) {
 	return out, nil
 }
 
-// shareOf is a share, in percent, of what the product counts for the whole
-// request: messages with their framing, tools, response format.
+// shareOf is a budget: a share, in percent, of what the product counts for the
+// messages, with their framing, and beside it the tools and the response format,
+// which stay as they are whatever is done to the messages.
 func shareOf(c conversation, percent int) window.Tokens {
-	return c.view.Total() * window.Tokens(percent) / 100
+	beside := beside(c)
+	return (c.view.Total()-beside)*window.Tokens(percent)/100 + beside
+}
+
+// beside is what a request costs beside its messages.
+func beside(c conversation) window.Tokens {
+	v := c.view
+	return v.TextTokens(string(v.Tools.Of(v.Body))) + v.TextTokens(string(v.ResponseFormat.Of(v.Body)))
 }
 
 // canEnd reports whether the first n messages are a request as clients send it:
@@ -101,8 +109,8 @@ func (f *file) canEnd(n int) bool {
 	return !next.Result() && (last.Result() || last == chat.RoleUser)
 }
 
-// leave folds a conversation by every method. ok is false where its head alone
-// is over the budget.
+// leave folds a conversation by every method. ok is false where its head leaves
+// no room worth dividing.
 func (b *bench) leave(c conversation, budget window.Tokens, out *cell) (left texts, cut int, ok bool, err error) {
 	oldest := dropOldest(c, budget)
 	if !oldest.ok {

@@ -36,7 +36,7 @@ func (s *shape) add(o shape) {
 }
 
 // label begins a line of notes: where it stands and who said it.
-var label = regexp.MustCompile(`^#\d+ [^:]{1,60}: `)
+var label = regexp.MustCompile(`^(?:(?:#\d+ [^:]{1,60}|user [^:]{1,60}|user|assistant|tool|call|other): |- )`)
 
 // callLine is a call as notes tell it.
 var callLine = regexp.MustCompile(`^[\w.:-]+\(.*`)

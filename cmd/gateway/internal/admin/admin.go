@@ -5,6 +5,7 @@ import (
 	"errors"
 	"log/slog"
 	"net/http"
+	"slices"
 	"time"
 
 	"github.com/go-chi/chi/v5"
@@ -92,7 +93,7 @@ type Config struct {
 	// BodyLimit bounds the body of a dry run, in bytes. 0: 64 MiB. Other bodies
 	// are bounded to 64 KiB.
 	BodyLimit int64
-	// Logger gets the audit lines. Nil: none.
+	// Logger gets the audit lines, see the package documentation. Nil: none.
 	Logger *slog.Logger
 }
 
@@ -126,28 +127,26 @@ func New(c Config) (http.Handler, error) {
 }
 
 func (p *plane) routes() http.Handler {
+	g := p.guard
+	named, held := []check{g.host}, []check{g.host, g.bearer}
+	changing := func(more ...check) []check { return slices.Concat(held, []check{g.sameOrigin}, more) }
+
 	r := chi.NewRouter()
 	r.Use(quiet)
-	r.NotFound(func(w http.ResponseWriter, _ *http.Request) { refuse(w, problemNoRoute) })
-	r.MethodNotAllowed(func(w http.ResponseWriter, _ *http.Request) { refuse(w, problemMethod) })
+	r.NotFound(p.serve(unaudited, refusing(problemNoRoute), held...))
+	r.MethodNotAllowed(p.serve(unaudited, p.wrongMethod(r), held...))
 	get(r, "/livez", p.live)
 	get(r, "/readyz", p.ready)
-	r.Group(func(r chi.Router) {
-		r.Use(p.guard.host)
-		get(r, "/", p.page)
-		r.Group(func(r chi.Router) {
-			r.Use(p.guard.bearer)
-			get(r, "/metrics", p.Metrics.ServeHTTP)
-			get(r, "/openapi.yaml", p.openAPI)
-			get(r, "/v1/conversations", p.listConversations)
-			get(r, "/v1/conversations/{key}", p.showConversation)
-			get(r, "/v1/attempts", p.listAttempts)
-			r.With(p.guard.sameOrigin, p.guard.json).Post("/v1/conversations/{key}/cancel", p.cancel)
-			r.With(p.guard.sameOrigin, p.guard.json, p.guard.privileged).Post("/v1/conversations/{key}/restore", p.restore)
-			r.With(p.guard.sameOrigin, p.guard.privileged).Delete("/v1/conversations/{key}", p.forget)
-			r.With(p.guard.sameOrigin, p.guard.json).Post("/v1/fold", p.fold)
-		})
-	})
+	get(r, "/", p.behind(p.page, named...))
+	get(r, "/metrics", p.behind(p.Metrics.ServeHTTP, held...))
+	get(r, "/openapi.yaml", p.behind(p.openAPI, held...))
+	get(r, "/v1/conversations", p.serve(unaudited, p.listConversations, held...))
+	get(r, "/v1/conversations/{key}", p.serve(handoffRead, p.showConversation, held...))
+	get(r, "/v1/attempts", p.serve(unaudited, p.listAttempts, held...))
+	r.Post("/v1/conversations/{key}/cancel", p.serve(always("cancel"), p.cancel, changing(jsonBody)...))
+	r.Post("/v1/conversations/{key}/restore", p.serve(always("restore"), p.restore, changing(g.privileged, jsonBody)...))
+	r.Delete("/v1/conversations/{key}", p.serve(always("forget"), p.forget, changing(g.privileged)...))
+	r.Post("/v1/fold", p.serve(unaudited, p.fold, changing(jsonBody)...))
 	return r
 }
 
@@ -155,6 +154,18 @@ func (p *plane) routes() http.Handler {
 func get(r chi.Router, pattern string, h http.HandlerFunc) {
 	r.Get(pattern, h)
 	r.Head(pattern, h)
+}
+
+// wrongMethod refuses a method, and says in Allow which ones the path takes.
+func (p *plane) wrongMethod(routes chi.Routes) step {
+	return func(w http.ResponseWriter, r *http.Request, _ *entry) (result, *problem) {
+		for _, method := range []string{http.MethodGet, http.MethodHead, http.MethodPost, http.MethodDelete} {
+			if routes.Match(chi.NewRouteContext(), method, r.URL.Path) {
+				w.Header().Add("Allow", method)
+			}
+		}
+		return result{}, &problemMethod
+	}
 }
 
 func (p *plane) live(w http.ResponseWriter, _ *http.Request) {
@@ -171,6 +182,5 @@ func (p *plane) ready(w http.ResponseWriter, _ *http.Request) {
 }
 
 func (p *plane) openAPI(w http.ResponseWriter, _ *http.Request) {
-	w.Header().Set("Content-Type", "application/yaml")
-	_, _ = w.Write(p.OpenAPI) // the caller may be gone: nothing is left to do
+	send(w, http.StatusOK, "application/yaml", p.OpenAPI)
 }

@@ -1,244 +1,16 @@
 package admin_test
 
 import (
-	"bytes"
-	"context"
-	"encoding/json"
 	"errors"
-	"io"
-	"log/slog"
+	"fmt"
 	"net/http"
-	"net/http/httptest"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
-	"github.com/getkin/kin-openapi/openapi3"
-	"github.com/getkin/kin-openapi/openapi3filter"
-	"github.com/getkin/kin-openapi/routers"
-	"github.com/getkin/kin-openapi/routers/legacy"
-	"go.uber.org/goleak"
-
-	"github.com/foldgate/foldgate"
 	"github.com/foldgate/foldgate/cmd/gateway/internal/admin"
 	"github.com/foldgate/foldgate/ownership"
-	"github.com/foldgate/foldgate/ownership/memstore"
 )
-
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
-
-const (
-	key     = ownership.Key("0123456789abcdef0123456789abcdef01234567")
-	unseen  = ownership.Key("ffffffffffffffffffffffffffffffffffffffff")
-	first   = ownership.AttemptID("01890a5d-ac96-774b-bcce-b302099a8057")
-	second  = ownership.AttemptID("01890a5d-ac96-774b-bcce-b302099a8058")
-	token   = "the-token"
-	handoff = "what was said before"
-)
-
-// plane is an admin plane under test, with the parts behind it.
-type plane struct {
-	t         *testing.T
-	server    *httptest.Server
-	store     *memstore.Store
-	recent    []admin.Touched
-	attempts  []ownership.Info
-	draining  bool
-	foldError error
-	dropped   []ownership.Key
-	log       bytes.Buffer
-	router    routers.Router
-}
-
-type option func(*admin.Config)
-
-func withToken(c *admin.Config) { c.Token = token }
-
-func newPlane(t *testing.T, options ...option) *plane {
-	t.Helper()
-	operations, err := router()
-	if err != nil {
-		t.Fatal(err)
-	}
-	p := &plane{t: t, store: memstore.New(memstore.Options{}), router: operations}
-	c := admin.Config{
-		Conversations: p, Attempts: fakeAttempts{p}, Store: p.store, Health: p, Folder: p,
-		Dropped:   func(k ownership.Key) { p.dropped = append(p.dropped, k) },
-		Metrics:   http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "foldgate_folds_total 1\n") }),
-		OpenAPI:   foldgate.OpenAPI,
-		Hosts:     []string{"Gate.Internal"},
-		BodyLimit: 1 << 10,
-		Logger:    slog.New(slog.NewJSONHandler(&p.log, nil)),
-	}
-	for _, o := range options {
-		o(&c)
-	}
-	h, err := admin.New(c)
-	if err != nil {
-		t.Fatal(err)
-	}
-	p.server = httptest.NewServer(h)
-	t.Cleanup(p.server.Close)
-	return p
-}
-
-func (p *plane) Recent(limit int) []admin.Touched { return p.recent[:min(limit, len(p.recent))] }
-func (p *plane) Draining() bool                   { return p.draining }
-func (p *plane) Parts() map[string]string         { return map[string]string{"store": "ok"} }
-
-func (p *plane) Fold(_ context.Context, body []byte, window string) (any, error) {
-	if p.foldError != nil {
-		return nil, p.foldError
-	}
-	return map[string]any{
-		"kind": "none", "reason": "under", "model": window, "before": len(body), "after": 0, "window": 0, "source": "config",
-		"usable": 0, "trigger": 0, "messages": 0, "head": 0, "covered": 0, "shrunk": 0, "body": string(body),
-	}, nil
-}
-
-type fakeAttempts struct{ *plane }
-
-func (f fakeAttempts) Attempts(limit int) []ownership.Info {
-	return f.attempts[:min(limit, len(f.attempts))]
-}
-
-// router finds the operation of openapi.yaml that a request is about.
-var router = sync.OnceValues(func() (routers.Router, error) {
-	doc, err := openapi3.NewLoader().LoadFromData(foldgate.OpenAPI)
-	if err != nil {
-		return nil, err
-	}
-	doc.Servers = nil
-	for _, item := range doc.Paths.Map() {
-		item.Servers = nil
-	}
-	return legacy.NewRouter(doc)
-})
-
-// call is one request to the plane.
-type call struct {
-	method, path string
-	body         string
-	header       map[string]string // an empty value removes the field
-	host         string
-}
-
-// reply is what came back; fields are those of its JSON object.
-type reply struct {
-	status int
-	header http.Header
-	body   string
-	fields map[string]any
-}
-
-func (r reply) code() string {
-	e, _ := r.fields["error"].(map[string]any)
-	code, _ := e["code"].(string)
-	return code
-}
-
-// do sends c, and holds the response against openapi.yaml.
-func (p *plane) do(c call) reply {
-	p.t.Helper()
-	if c.method == "" {
-		c.method = http.MethodGet
-	}
-	r, err := http.NewRequestWithContext(p.t.Context(), c.method, p.server.URL+c.path, strings.NewReader(c.body))
-	if err != nil {
-		p.t.Fatal(err)
-	}
-	if c.method == http.MethodPost {
-		r.Header.Set("Content-Type", "application/json")
-	}
-	for name, value := range c.header {
-		if value == "" {
-			r.Header.Del(name)
-			continue
-		}
-		r.Header.Set(name, value)
-	}
-	if c.host != "" {
-		r.Host = c.host
-	}
-	res, err := p.server.Client().Do(r)
-	if err != nil {
-		p.t.Fatal(err)
-	}
-	defer res.Body.Close()
-	body, err := io.ReadAll(res.Body)
-	if err != nil {
-		p.t.Fatal(err)
-	}
-	got := reply{status: res.StatusCode, header: res.Header, body: string(body)}
-	_ = json.Unmarshal(body, &got.fields) // not every body is JSON
-	p.conform(r, res, body)
-	return got
-}
-
-// conform fails the test where a response is not what openapi.yaml says.
-func (p *plane) conform(r *http.Request, res *http.Response, body []byte) {
-	p.t.Helper()
-	route, params, err := p.router.FindRoute(r)
-	if err != nil {
-		return // no operation: the test looks at the status
-	}
-	err = openapi3filter.ValidateResponse(p.t.Context(), &openapi3filter.ResponseValidationInput{
-		RequestValidationInput: &openapi3filter.RequestValidationInput{Request: r, PathParams: params, Route: route},
-		Status:                 res.StatusCode, Header: res.Header, Body: io.NopCloser(bytes.NewReader(body)),
-		Options: &openapi3filter.Options{
-			IncludeResponseStatus: true,
-			ExcludeResponseBody:   !strings.HasPrefix(res.Header.Get("Content-Type"), "application/json"),
-		},
-	})
-	if err != nil {
-		p.t.Errorf("%s %s is not as openapi.yaml says: %v\n%.500s", r.Method, r.URL.Path, err, body)
-	}
-}
-
-// working makes the first attempt the owner of the conversation.
-func (p *plane) working(id ownership.AttemptID) ownership.Fence {
-	p.t.Helper()
-	claimed, err := p.store.Claim(p.t.Context(), key, ownership.Claim{
-		Attempt: id, Target: ownership.Target{Covered: 4, Digest: ownership.Digest{1, byte(id[len(id)-1])}},
-		Replica: "r", Route: "primary", Lease: time.Minute, Ceiling: time.Hour,
-	})
-	if err != nil || claimed.Verdict != ownership.VerdictClaimed {
-		p.t.Fatalf("claim: %+v, %v", claimed, err)
-	}
-	return claimed.Fence
-}
-
-// committed publishes a checkpoint of the attempt.
-func (p *plane) committed(id ownership.AttemptID) ownership.Fence {
-	p.t.Helper()
-	f := p.working(id)
-	_, err := p.store.Commit(p.t.Context(), key, f, ownership.Commit{Checkpoint: ownership.Checkpoint{
-		Target: ownership.Target{Covered: 4, Digest: ownership.Digest{1, byte(id[len(id)-1])}},
-		Tokens: 12, Route: "primary", Step: 1, Handoff: []byte(handoff),
-	}})
-	if err != nil {
-		p.t.Fatalf("commit: %v", err)
-	}
-	return f
-}
-
-func (p *plane) view() ownership.View {
-	p.t.Helper()
-	v, err := p.store.Read(p.t.Context(), key, nil)
-	if err != nil {
-		p.t.Fatal(err)
-	}
-	return v
-}
-
-func bearer(header map[string]string) map[string]string {
-	out := map[string]string{"Authorization": "Bearer " + token}
-	for k, v := range header {
-		out[k] = v
-	}
-	return out
-}
 
 func TestNewNeedsItsPorts(t *testing.T) {
 	t.Parallel()
@@ -324,12 +96,12 @@ func TestConversation(t *testing.T) {
 		}
 	}
 	for path, want := range map[string]int{
-		"/v1/conversations/" + string(unseen):               http.StatusNotFound,
-		"/v1/conversations/short":                           http.StatusBadRequest,
-		"/v1/conversations/" + strings.Repeat("G", 40):      http.StatusBadRequest,
-		"/v1/conversations/..%2f..%2fetc":                   http.StatusBadRequest,
-		"/v1/conversations/" + string(key) + "?handoff=1":   http.StatusForbidden,
-		"/v1/conversations/" + string(unseen) + "?handoff=": http.StatusNotFound,
+		"/v1/conversations/" + string(unseen):                http.StatusNotFound,
+		"/v1/conversations/short":                            http.StatusBadRequest,
+		"/v1/conversations/" + strings.Repeat("G", 40):       http.StatusBadRequest,
+		"/v1/conversations/..%2f..%2fetc":                    http.StatusBadRequest,
+		"/v1/conversations/" + string(key) + "?handoff=1":    http.StatusForbidden,
+		"/v1/conversations/" + string(unseen) + "?handoff=0": http.StatusNotFound,
 	} {
 		if got := p.do(call{path: path}); got.status != want {
 			t.Errorf("%s: got %d, want %d", path, got.status, want)
@@ -366,10 +138,81 @@ func TestLists(t *testing.T) {
 	if running["outcome"] != nil || running["ended"] != nil || running["phase"] != "working" || running["id"] != string(second) || done["outcome"] != "unfenced" {
 		t.Errorf("got %s", got.body)
 	}
-	for _, limit := range []string{"0", "-1", "x", "1001", "1e3"} {
-		if got := p.do(call{path: "/v1/attempts?limit=" + limit}); got.status != http.StatusBadRequest || got.code() != "invalid_limit" {
-			t.Errorf("limit %s: got %d %s", limit, got.status, got.body)
+}
+
+// Lists are what this replica remembers: the store is not asked.
+func TestListsAskNoStore(t *testing.T) {
+	t.Parallel()
+	p := newPlane(t, func(c *admin.Config) { c.Store = brokenStore{errors.New("asked")} })
+	for _, path := range []string{"/v1/conversations", "/v1/attempts"} {
+		if got := p.do(call{path: path}); got.status != http.StatusOK {
+			t.Errorf("%s: got %d %s", path, got.status, got.body)
 		}
+	}
+}
+
+// Times are there where there is one, in RFC 3339, and null elsewhere.
+func TestConversationStates(t *testing.T) {
+	t.Parallel()
+	ended := func(p *plane, id ownership.AttemptID, e ownership.Ending) {
+		p.t.Helper()
+		if err := p.store.Finish(p.t.Context(), key, p.working(id), e); err != nil {
+			p.t.Fatal(err)
+		}
+	}
+	times := []string{"cooldown_until", "blocked_until", "claimed", "progress", "lease_end", "ceiling", "created", "raised"}
+	for name, tc := range map[string]struct {
+		set  func(p *plane)
+		want string // those of times that are set, and the other fields of interest
+	}{
+		"working":   {func(p *plane) { p.working(first) }, "claimed progress lease_end ceiling; strikes 0, last_error <nil>, owner working"},
+		"committed": {func(p *plane) { p.committed(first) }, "claimed progress lease_end ceiling created; strikes 0, last_error <nil>, owner committed"},
+		"cancelled": {func(p *plane) {
+			if err := p.store.Raise(p.t.Context(), key, p.working(first), "why"); err != nil {
+				p.t.Fatal(err)
+			}
+		}, "claimed progress lease_end ceiling raised; strikes 0, last_error <nil>, owner working"},
+		"cooling": {func(p *plane) {
+			ended(p, first, ownership.Ending{Phase: ownership.Failed, Failure: ownership.Failure{Class: "status_500", Climb: true}})
+		}, "cooldown_until claimed progress lease_end ceiling; strikes 0, last_error status_500, owner failed"},
+		"blocked": {func(p *plane) {
+			ended(p, first, ownership.Ending{Phase: ownership.Ineffective})
+			ended(p, second, ownership.Ending{Phase: ownership.Ineffective})
+		}, "blocked_until claimed progress lease_end ceiling; strikes 2, last_error <nil>, owner ineffective"},
+		"forgotten": {func(p *plane) {
+			p.committed(first)
+			if _, err := p.store.Forget(p.t.Context(), key); err != nil {
+				p.t.Fatal(err)
+			}
+		}, "; strikes 0, last_error <nil>, owner <nil>"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			p := newPlane(t)
+			tc.set(p)
+			c := p.do(call{path: "/v1/conversations/" + string(key)}).fields
+			all := []any{c, c["owner"], c["cancel"]}
+			all = append(all, c["checkpoints"].([]any)...)
+			var set []string
+			for _, name := range times {
+				for _, part := range all {
+					fields, _ := part.(map[string]any)
+					text, ok := fields[name].(string)
+					if !ok {
+						continue
+					}
+					if at, err := time.Parse(time.RFC3339, text); err != nil || !strings.HasSuffix(text, "Z") || at.IsZero() {
+						t.Errorf("%s is %q", name, text)
+					}
+					set = append(set, name)
+				}
+			}
+			owner, _ := c["owner"].(map[string]any)
+			got := fmt.Sprintf("%s; strikes %v, last_error %v, owner %v", strings.Join(set, " "), c["strikes"], c["last_error"], owner["phase"])
+			if got != tc.want {
+				t.Errorf("got  %s\nwant %s", got, tc.want)
+			}
+		})
 	}
 }
 

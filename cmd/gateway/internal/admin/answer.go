@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"net/http"
+	"strconv"
 
 	"github.com/foldgate/foldgate/ownership"
 )
@@ -38,12 +39,15 @@ var (
 	problemKey         = problem{http.StatusBadRequest, "invalid_key", kindInvalid, "a conversation key is 40 lower-case hexadecimal digits", "key"}
 	problemLimit       = problem{http.StatusBadRequest, "invalid_limit", kindInvalid, "limit must be a whole number from 1 to 1000", "limit"}
 	problemFold        = problem{http.StatusBadRequest, "invalid_request", kindInvalid, "the request cannot be folded", ""}
+	problemQuery       = problem{http.StatusBadRequest, "invalid_query", kindInvalid, "the query cannot be read", ""}
+	problemSlow        = problem{http.StatusRequestTimeout, "request_timeout", kindInvalid, "the body did not come in time", ""}
 	problemUnknown     = problem{http.StatusNotFound, "conversation_not_found", kindInvalid, "no such conversation in the store", "key"}
 	problemNotCurrent  = problem{http.StatusConflict, "not_current", kindInvalid, "the owner is another one, or there is none", ""}
 	problemEnded       = problem{http.StatusConflict, "attempt_ended", kindInvalid, "the attempt ended", ""}
 	problemCommitted   = problem{http.StatusConflict, "attempt_committed", kindInvalid, "the attempt has committed", ""}
+	problemNothing     = problem{http.StatusConflict, "nothing_to_restore", kindInvalid, "there is no checkpoint to take back", ""}
 	problemStore       = problem{http.StatusServiceUnavailable, "store_unavailable", kindServer, "the store could not be asked", ""}
-	problemNoAnswer    = problem{http.StatusServiceUnavailable, "store_no_answer", kindServer, "the store did not answer: the change may have been made", ""}
+	problemNoAnswer    = problem{http.StatusServiceUnavailable, "store_no_answer", kindServer, "the store did not answer: a change may have been made", ""}
 	problemInternal    = problem{http.StatusInternalServerError, "internal_error", kindServer, "this failed", ""}
 )
 
@@ -55,29 +59,35 @@ func (p problem) with(message, param string) problem {
 
 // storeProblem is the line of the table for what the store answered. The
 // store's own text stays inside.
-func storeProblem(err error) problem {
+func storeProblem(err error) *problem {
 	var ended *ownership.EndedError
 	switch {
 	case errors.As(err, &ended):
 		return endedProblem(ended.Phase)
 	case errors.Is(err, ownership.ErrNotCurrent), errors.Is(err, ownership.ErrSuperseded), errors.Is(err, ownership.ErrLost):
-		return problemNotCurrent
+		return &problemNotCurrent
 	case errors.Is(err, ownership.ErrInvalid):
-		return problemBody.with("generation and attempt do not name an attempt", "attempt")
-	case errors.Is(err, ownership.ErrIndeterminate):
-		return problemNoAnswer
-	case errors.Is(err, ownership.ErrUnavailable), errors.Is(err, context.DeadlineExceeded), errors.Is(err, context.Canceled):
-		return problemStore
+		p := problemBody.with("generation and attempt do not name an attempt", "attempt")
+		return &p
+	case errors.Is(err, ownership.ErrUnavailable):
+		return &problemStore
+	case errors.Is(err, ownership.ErrIndeterminate), errors.Is(err, context.DeadlineExceeded), errors.Is(err, context.Canceled):
+		return &problemNoAnswer
+	case errors.Is(err, errUnknown):
+		return &problemUnknown
+	case errors.Is(err, errNothing):
+		return &problemNothing
 	}
-	return problemInternal
+	return &problemInternal
 }
 
-func endedProblem(p ownership.Phase) problem {
-	switch p {
+func endedProblem(phase ownership.Phase) *problem {
+	switch phase {
 	case ownership.Committed, ownership.Settled, ownership.Restored:
-		return problemCommitted
+		return &problemCommitted
 	}
-	return problemEnded.with("the attempt ended as "+string(p), "")
+	p := problemEnded.with("the attempt ended as "+string(phase), "")
+	return &p
 }
 
 // envelope is the API's own form of an error.
@@ -97,8 +107,11 @@ func refuse(w http.ResponseWriter, p problem) {
 	if p.param != "" {
 		e.Error.Param = &p.param
 	}
-	if p.status == http.StatusServiceUnavailable {
+	switch p.status {
+	case http.StatusServiceUnavailable:
 		w.Header().Set("Retry-After", "1")
+	case http.StatusUnauthorized:
+		w.Header().Set("WWW-Authenticate", `Bearer realm="foldgate"`)
 	}
 	answer(w, p.status, e)
 }
@@ -109,7 +122,13 @@ func answer(w http.ResponseWriter, status int, v any) {
 	if err != nil {
 		status, body = http.StatusInternalServerError, []byte(`{"error":{"message":"this failed","type":"server_error","param":null,"code":"internal_error"}}`)
 	}
-	w.Header().Set("Content-Type", "application/json")
+	send(w, status, "application/json", append(body, '\n'))
+}
+
+// send writes a whole response; to a HEAD the server leaves the body out.
+func send(w http.ResponseWriter, status int, kind string, body []byte) {
+	w.Header().Set("Content-Type", kind)
+	w.Header().Set("Content-Length", strconv.Itoa(len(body)))
 	w.WriteHeader(status)
-	_, _ = w.Write(append(body, '\n')) // the caller may be gone: nothing is left to do
+	_, _ = w.Write(body) // the caller may be gone: nothing is left to do
 }

@@ -1,12 +1,8 @@
 package admin
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
-	"io"
-	"log/slog"
 	"net/http"
 
 	"github.com/google/uuid"
@@ -14,120 +10,130 @@ import (
 	"github.com/foldgate/foldgate/ownership"
 )
 
-// maxReason bounds the reason of a cancel, in bytes.
-const maxReason = 255
-
-// changeRequest is the body of a change. Generation and attempt name the owner
-// that the operator saw; without them the owner is read first.
-type changeRequest struct {
-	Generation *ownership.Generation `json:"generation"`
-	Attempt    *ownership.AttemptID  `json:"attempt"`
-	Reason     string                `json:"reason"`
-}
+// What a change may find beside what the store says.
+var (
+	// errUnknown: nobody ever claimed the conversation.
+	errUnknown = errors.New("no such conversation")
+	// errNothing: there is no checkpoint that a restore could take back.
+	errNothing = errors.New("nothing to restore")
+)
 
 // cancel raises the flag of one attempt: the named one, or the owner.
-func (p *plane) cancel(w http.ResponseWriter, r *http.Request) {
-	p.change(w, r, "cancel", func(ctx context.Context, key ownership.Key, c changeRequest) (ownership.Fence, error) {
-		fence, err := p.owner(ctx, key, c)
-		if err != nil {
-			return fence, err
-		}
-		if fence == (ownership.Fence{}) {
-			return fence, ownership.ErrNotCurrent
+func (p *plane) cancel(w http.ResponseWriter, r *http.Request, e *entry) (result, *problem) {
+	return p.change(w, r, e, http.StatusAccepted, func(ctx context.Context, c changeRequest) (ownership.Fence, error) {
+		fence, named := c.fence()
+		if !named {
+			view, err := p.known(ctx, e.key)
+			if err != nil {
+				return fence, err
+			}
+			if fence = ownerOf(view); fence == (ownership.Fence{}) {
+				return fence, ownership.ErrNotCurrent
+			}
 		}
 		if c.Reason == "" {
 			c.Reason = "operator"
 		}
-		return fence, p.Store.Raise(ctx, key, fence, c.Reason)
-	}, http.StatusAccepted)
+		return fence, p.Store.Raise(ctx, e.key, fence, c.Reason)
+	})
 }
 
 // restore goes one checkpoint back. Each decision is an attempt of its own.
-func (p *plane) restore(w http.ResponseWriter, r *http.Request) {
-	p.change(w, r, "restore", func(ctx context.Context, key ownership.Key, c changeRequest) (ownership.Fence, error) {
-		saw, err := p.owner(ctx, key, c)
+// Where there is no checkpoint it takes no generation: nobody is superseded for
+// nothing.
+func (p *plane) restore(w http.ResponseWriter, r *http.Request, e *entry) (result, *problem) {
+	return p.change(w, r, e, http.StatusOK, func(ctx context.Context, c changeRequest) (ownership.Fence, error) {
+		view, err := p.known(ctx, e.key)
 		if err != nil {
-			return saw, err
+			return ownership.Fence{}, err
+		}
+		saw, named := c.fence()
+		if !named {
+			saw = ownerOf(view)
+		}
+		if len(view.State.Checkpoints) == 0 {
+			return saw, errNothing
 		}
 		id, err := uuid.NewV7()
 		if err != nil {
 			return saw, err
 		}
 		by := ownership.AttemptID(id.String())
-		if _, err = p.Store.RestoreOperator(ctx, key, saw, by); err != nil {
+		_, err = p.Store.RestoreOperator(ctx, e.key, saw, by)
+		p.dropped(e.key, err)
+		if err != nil {
 			return saw, err
 		}
-		p.Dropped(key)
-		return p.generationOf(ctx, key, by), nil
-	}, http.StatusOK)
+		return p.generationOf(ctx, e.key, by), nil
+	})
 }
 
-func (p *plane) forget(w http.ResponseWriter, r *http.Request) {
-	key, ok := keyOf(r)
-	if !ok {
-		refuse(w, problemKey)
-		return
+// forget deletes a conversation but for its counter. It reads no body.
+func (p *plane) forget(_ http.ResponseWriter, r *http.Request, e *entry) (result, *problem) {
+	if !e.key.Valid() {
+		return result{}, &problemKey
 	}
-	ctx, cancel := context.WithTimeout(r.Context(), storeTimeout)
+	ctx, cancel := changing(r)
 	defer cancel()
-	generation, err := p.Store.Forget(ctx, key)
-	p.audit(r, "forget", key, ownership.Fence{Generation: generation}, err)
+	generation, err := p.Store.Forget(ctx, e.key)
+	p.dropped(e.key, err)
+	e.fence.Generation, e.cause = generation, err
 	if err != nil {
-		refuse(w, storeProblem(err))
-		return
+		return result{}, storeProblem(err)
 	}
-	p.Dropped(key)
-	w.WriteHeader(http.StatusNoContent)
+	return result{status: http.StatusNoContent}, nil
 }
 
-// step is what a change does. The fence it returns is the one it is about.
-type step func(ctx context.Context, key ownership.Key, c changeRequest) (ownership.Fence, error)
-
-// change reads a change's request, does it, and tells the log and the caller.
-func (p *plane) change(w http.ResponseWriter, r *http.Request, operation string, do step, status int) {
-	key, ok := keyOf(r)
-	if !ok {
-		refuse(w, problemKey)
-		return
+// change reads a change's request and does it. do returns the fence that the
+// change is about.
+func (p *plane) change(
+	w http.ResponseWriter, r *http.Request, e *entry, status int,
+	do func(ctx context.Context, c changeRequest) (ownership.Fence, error),
+) (result, *problem) {
+	if !e.key.Valid() {
+		return result{}, &problemKey
 	}
 	request, bad := readChange(w, r)
 	if bad != nil {
-		refuse(w, *bad)
-		return
+		return result{}, bad
 	}
-	ctx, cancel := context.WithTimeout(r.Context(), storeTimeout)
+	ctx, cancel := changing(r)
 	defer cancel()
-	fence, err := do(ctx, key, request)
-	p.audit(r, operation, key, fence, err)
-	switch {
-	case errors.Is(err, errUnknown):
-		refuse(w, problemUnknown)
-	case err != nil:
-		refuse(w, storeProblem(err))
-	default:
-		answer(w, status, changeShape{Conversation: key, Generation: fence.Generation, Attempt: fence.Attempt})
+	e.fence, e.cause = do(ctx, request)
+	if e.cause != nil {
+		return result{}, storeProblem(e.cause)
 	}
+	return result{status, changeShape{Conversation: e.key, Generation: e.fence.Generation, Attempt: e.fence.Attempt}}, nil
 }
 
-// errUnknown: nobody ever claimed the conversation.
-var errUnknown = errors.New("no such conversation")
+// changing is the context of a change. It goes on when the caller hangs up, so
+// that the audit line knows how it ended.
+func changing(r *http.Request) (context.Context, context.CancelFunc) {
+	return context.WithTimeout(context.WithoutCancel(r.Context()), storeTimeout)
+}
 
-// owner is the fence that the request names, else the one that the store has.
-// The zero Fence: there is no owner.
-func (p *plane) owner(ctx context.Context, key ownership.Key, c changeRequest) (ownership.Fence, error) {
-	if c.Generation != nil {
-		return ownership.Fence{Generation: *c.Generation, Attempt: *c.Attempt}, nil
-	}
+// known reads a conversation that somebody claimed once.
+func (p *plane) known(ctx context.Context, key ownership.Key) (ownership.View, error) {
 	view, err := p.Store.Read(ctx, key, nil)
-	switch {
-	case err != nil:
-		return ownership.Fence{}, err
-	case unknown(view):
-		return ownership.Fence{}, errUnknown
-	case view.Owner == nil:
-		return ownership.Fence{}, nil
+	if err == nil && unknown(view) {
+		err = errUnknown
 	}
-	return view.Owner.Fence, nil
+	return view, err
+}
+
+// ownerOf is the zero Fence where there is no owner.
+func ownerOf(v ownership.View) ownership.Fence {
+	if v.Owner == nil {
+		return ownership.Fence{}
+	}
+	return v.Owner.Fence
+}
+
+// dropped tells the replica of a conversation that has changed, or may have.
+func (p *plane) dropped(key ownership.Key, err error) {
+	if err == nil || storeProblem(err).code == problemNoAnswer.code {
+		p.Dropped(key)
+	}
 }
 
 // generationOf looks up the generation that a restore took, for the answer
@@ -135,49 +141,8 @@ func (p *plane) owner(ctx context.Context, key ownership.Key, c changeRequest) (
 func (p *plane) generationOf(ctx context.Context, key ownership.Key, by ownership.AttemptID) ownership.Fence {
 	fence := ownership.Fence{Attempt: by}
 	view, err := p.Store.Read(ctx, key, nil)
-	if err == nil && view.Owner != nil && view.Owner.Fence.Attempt == by {
+	if err == nil && ownerOf(view).Attempt == by {
 		fence = view.Owner.Fence
 	}
 	return fence
-}
-
-// readChange reads the body of a change. An empty body is an empty object.
-func readChange(w http.ResponseWriter, r *http.Request) (c changeRequest, bad *problem) {
-	invalid := func(p problem) (changeRequest, *problem) { return changeRequest{}, &p }
-	raw, err := io.ReadAll(http.MaxBytesReader(w, r.Body, changeLimit))
-	if err != nil {
-		return invalid(bodyProblem(err))
-	}
-	if len(bytes.TrimSpace(raw)) == 0 {
-		return c, nil
-	}
-	d := json.NewDecoder(bytes.NewReader(raw))
-	d.DisallowUnknownFields()
-	if err := d.Decode(&c); err != nil || d.More() {
-		return invalid(problemBody.with(`the body must be an object of "generation" (a number), "attempt" and "reason" (texts)`, ""))
-	}
-	switch {
-	case (c.Generation == nil) != (c.Attempt == nil):
-		return invalid(problemBody.with("generation and attempt go together", "generation"))
-	case c.Generation != nil && (ownership.Fence{Generation: *c.Generation, Attempt: *c.Attempt}).Check() != nil:
-		return invalid(problemBody.with("generation is a number over 0 and attempt a UUID in lower case", "attempt"))
-	case len(c.Reason) > maxReason:
-		return invalid(problemBody.with("reason has at most 255 bytes", "reason"))
-	}
-	return c, nil
-}
-
-// audit writes the line of a change, made or refused.
-func (p *plane) audit(r *http.Request, operation string, key ownership.Key, f ownership.Fence, err error) {
-	level, result := slog.LevelInfo, "done"
-	if err != nil {
-		level, result = slog.LevelWarn, err.Error()
-	}
-	p.Logger.LogAttrs(r.Context(), level, "admin change",
-		slog.String("operation", operation),
-		slog.String("conversation", string(key)),
-		slog.Uint64("generation", uint64(f.Generation)),
-		slog.String("attempt", string(f.Attempt)),
-		slog.String("remote", r.RemoteAddr),
-		slog.String("result", result))
 }

@@ -12,12 +12,25 @@
 // /livez and /readyz needs it as a bearer; without one any bearer is ignored, and
 // whatever shows or changes a conversation's content is refused.
 //
+// The token is looked for in Authorization only. Nothing here is told by what a
+// proxy adds (X-Forwarded-Host, X-Forwarded-Proto) or asks for in place of the
+// request line (X-HTTP-Method-Override).
+//
 // # What may fail how
 //
 // A change is one call to the store. It happened, or it is refused with the
 // reason (409), or the store could not be asked or did not answer (503); nothing
-// is asked twice and nothing is guessed. Each change writes one audit line,
-// refused ones too. Errors have the envelope of the data plane.
+// is asked twice and nothing is guessed. It goes on when its caller hangs up.
+// Errors have the envelope of the data plane.
+//
+// # The audit
+//
+// Each change, each refused one and each request for a conversation's text
+// writes one line, "admin audit", at info, before it is answered: operation
+// (cancel, restore, forget, handoff), outcome ("done", or the code of the
+// refusal), remote, token (whether the right one came with it), conversation,
+// generation, attempt; and error, what the store said, where it failed. Never the
+// token, a body, the reason of a cancel, a handoff, or a key that is none.
 //
 // No request scans the store: lists are what this replica remembers.
 package admin

@@ -11,6 +11,5 @@ import (
 var index []byte
 
 func (p *plane) page(w http.ResponseWriter, _ *http.Request) {
-	w.Header().Set("Content-Type", "text/html; charset=utf-8")
-	_, _ = w.Write(index) // the caller may be gone: nothing is left to do
+	send(w, http.StatusOK, "text/html; charset=utf-8", index)
 }

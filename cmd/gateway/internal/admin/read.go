@@ -3,9 +3,7 @@ package admin
 import (
 	"context"
 	"errors"
-	"io"
 	"net/http"
-	"strconv"
 	"time"
 
 	"github.com/go-chi/chi/v5"
@@ -21,11 +19,10 @@ const (
 	storeTimeout = 10 * time.Second
 )
 
-func (p *plane) listConversations(w http.ResponseWriter, r *http.Request) {
-	limit, ok := limitOf(r)
-	if !ok {
-		refuse(w, problemLimit)
-		return
+func (p *plane) listConversations(_ http.ResponseWriter, r *http.Request, _ *entry) (result, *problem) {
+	limit, bad := limitOf(r)
+	if bad != nil {
+		return result{}, bad
 	}
 	list := touchedList{Conversations: []touchedShape{}}
 	for _, t := range p.Conversations.Recent(limit) {
@@ -33,70 +30,89 @@ func (p *plane) listConversations(w http.ResponseWriter, r *http.Request) {
 			Conversation: t.Conversation, LastSeen: moment(t.LastSeen), Kind: t.Kind, Before: t.Before, After: t.After, Covered: t.Covered,
 		})
 	}
-	answer(w, http.StatusOK, list)
+	return result{http.StatusOK, list}, nil
 }
 
-func (p *plane) listAttempts(w http.ResponseWriter, r *http.Request) {
-	limit, ok := limitOf(r)
-	if !ok {
-		refuse(w, problemLimit)
-		return
+func (p *plane) listAttempts(_ http.ResponseWriter, r *http.Request, _ *entry) (result, *problem) {
+	limit, bad := limitOf(r)
+	if bad != nil {
+		return result{}, bad
 	}
 	list := attemptList{Attempts: []attemptShape{}}
 	for _, i := range p.Attempts.Attempts(limit) {
 		list.Attempts = append(list.Attempts, showAttempt(i))
 	}
-	answer(w, http.StatusOK, list)
+	return result{http.StatusOK, list}, nil
+}
+
+// handoffRead names a request for the conversation's text. A query that cannot
+// be read may mean to ask for it.
+func handoffRead(r *http.Request) string {
+	if show, bad := contentOf(r); bad != nil || show == withContent {
+		return "handoff"
+	}
+	return ""
+}
+
+// contentOf says whether a request asks for the conversation's text.
+func contentOf(r *http.Request) (content, *problem) {
+	value, there, ok := one(r, "handoff")
+	switch {
+	case !ok:
+		return withoutContent, &problemQuery
+	case value == "1":
+		return withContent, nil
+	case value == "0", !there:
+		return withoutContent, nil
+	}
+	p := problemQuery.with("handoff is 1 or 0", "handoff")
+	return withoutContent, &p
 }
 
 // showConversation answers 404 for a key that the store never heard of; one
 // that was forgotten still has its counter and is shown.
-func (p *plane) showConversation(w http.ResponseWriter, r *http.Request) {
-	key, ok := keyOf(r)
-	if !ok {
-		refuse(w, problemKey)
-		return
+func (p *plane) showConversation(_ http.ResponseWriter, r *http.Request, e *entry) (result, *problem) {
+	if !e.key.Valid() {
+		return result{}, &problemKey
 	}
-	show := withoutContent
-	if r.URL.Query().Get("handoff") == "1" {
-		if p.guard.open {
-			refuse(w, problemNoToken)
-			return
-		}
-		show = withContent
+	show, bad := contentOf(r)
+	if bad == nil && show == withContent {
+		bad = p.guard.privileged(r)
+	}
+	if bad != nil {
+		return result{}, bad
 	}
 	ctx, cancel := context.WithTimeout(r.Context(), storeTimeout)
 	defer cancel()
-	view, err := p.Store.Read(ctx, key, nil)
+	view, err := p.known(ctx, e.key)
 	if err != nil {
-		refuse(w, storeProblem(err))
-		return
+		e.cause = err
+		return result{}, storeProblem(err)
 	}
-	if unknown(view) {
-		refuse(w, problemUnknown)
-		return
-	}
-	answer(w, http.StatusOK, showView(key, view, show))
+	return result{http.StatusOK, showView(e.key, view, show)}, nil
 }
 
 // fold is the dry run: nothing is forwarded, claimed or kept.
-func (p *plane) fold(w http.ResponseWriter, r *http.Request) {
-	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, p.BodyLimit))
-	if err != nil {
-		refuse(w, bodyProblem(err))
-		return
+func (p *plane) fold(w http.ResponseWriter, r *http.Request, _ *entry) (result, *problem) {
+	window, _, ok := one(r, "window")
+	if !ok {
+		return result{}, &problemQuery
 	}
-	report, err := p.Folder.Fold(r.Context(), body, r.URL.Query().Get("window"))
-	var bad *BadRequestError
+	body, bad := readBody(w, r, p.BodyLimit)
+	if bad != nil {
+		return result{}, bad
+	}
+	report, err := p.Folder.Fold(r.Context(), body, window)
+	var wrong *BadRequestError
 	switch {
-	case errors.As(err, &bad):
-		refuse(w, problemFold.with(bad.Error(), bad.Param))
+	case errors.As(err, &wrong):
+		refused := problemFold.with(wrong.Error(), wrong.Param)
+		return result{}, &refused
 	case err != nil:
 		p.Logger.Error("dry run", "error", err)
-		refuse(w, problemInternal)
-	default:
-		answer(w, http.StatusOK, report)
+		return result{}, &problemInternal
 	}
+	return result{http.StatusOK, report}, nil
 }
 
 // unknown reports whether nobody ever claimed the conversation.
@@ -107,21 +123,4 @@ func unknown(v ownership.View) bool {
 func keyOf(r *http.Request) (ownership.Key, bool) {
 	key := ownership.Key(chi.URLParam(r, "key"))
 	return key, key.Valid()
-}
-
-func limitOf(r *http.Request) (int, bool) {
-	text := r.URL.Query().Get("limit")
-	if text == "" {
-		return defaultLimit, true
-	}
-	n, err := strconv.Atoi(text)
-	return n, err == nil && n >= 1 && n <= maxLimit
-}
-
-func bodyProblem(err error) problem {
-	var large *http.MaxBytesError
-	if errors.As(err, &large) {
-		return problemTooLarge
-	}
-	return problemBody
 }
