@@ -41,6 +41,21 @@
 // beginning to their end, whatever changes meanwhile, and nothing that was learned,
 // held or counted is lost by a change.
 //
+// # Traces
+//
+// With Config.TracerProvider every request has a span: a server's, below the
+// caller's by the W3C header, or an internal one where the service around this
+// package has made a server's span already. Chat requests are named by their route,
+// all others by their method. Below it are compression.fold (what was decided, and
+// the tokens), the attempt that it began, with its "chat {model}" call for the
+// summary, the calls of the store, and, by ProxyConfig.TracerProvider, the forwarded
+// call: a plain HTTP client span, since the chat is the caller's to describe. A
+// request that joined an attempt, of whatever replica, links to that attempt's span.
+// What leaves names these spans in place of the caller's. The names, and what is
+// left out, are those of internal/semconv. Nothing of a body, a query, a header or
+// a conversation's text is in any of it. A request that is not sampled costs two
+// header fields and no more; without a provider nothing is done.
+//
 // # What may fail how
 //
 // Any doubt in 2 to 6 ends in the request going on: unchanged where it fits or

@@ -95,22 +95,11 @@ func tracedHeader(ctx context.Context, h http.Header) http.Header {
 
 // spanName has few values: the route of a chat request, else the method alone.
 func spanName(r *http.Request) string {
-	if isChat(r.Method, r.URL) {
-		return http.MethodPost + " " + routeOf(r.URL.Path)
+	if route := semconv.ChatRoute(r.Method, r.URL.Path); route != "" {
+		return http.MethodPost + " " + route
 	}
 	_, name := semconv.Method(r.Method)
 	return name
-}
-
-// routeOf is http.route of a chat request. What comes before is the caller's to
-// choose, a deployment's name for example.
-func routeOf(path string) string {
-	const usual = "/v1" + chatPath
-	switch path {
-	case usual, chatPath:
-		return path
-	}
-	return "{prefix}" + chatPath
 }
 
 // requestAttributes are a server span's. The query, other fields and the caller's
@@ -130,8 +119,8 @@ func requestAttributes(r *http.Request) []attribute.KeyValue {
 	if method == semconv.MethodOther {
 		out = append(out, semconv.KeyHTTPRequestMethodOrig.String(r.Method))
 	}
-	if isChat(r.Method, r.URL) {
-		out = append(out, semconv.KeyHTTPRoute.String(routeOf(r.URL.Path)))
+	if route := semconv.ChatRoute(r.Method, r.URL.Path); route != "" {
+		out = append(out, semconv.KeyHTTPRoute.String(route))
 	}
 	host, port := r.Host, ""
 	if h, p, err := net.SplitHostPort(r.Host); err == nil {

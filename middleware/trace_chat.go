@@ -127,7 +127,7 @@ func (x *exchange) traceDone() {
 	if x.attempt.Outcome != "" {
 		span.SetAttributes(
 			semconv.KeyAttemptID.String(x.attempt.ID),
-			semconv.KeyGeneration.Int64(int64(x.attempt.Generation)), //nolint:gosec // a counter that grows by one
+			semconv.KeyGeneration.Int64(int64(x.attempt.Generation)),
 			semconv.KeyOutcome.String(x.attempt.Outcome),
 			semconv.KeyJoined.Bool(x.attempt.Joined),
 		)
@@ -153,7 +153,7 @@ func (j joining) link(span trace.Span) {
 		Attributes: []attribute.KeyValue{
 			semconv.KeyJoined.Bool(true),
 			semconv.KeyAttemptID.String(string(fence.Attempt)),
-			semconv.KeyGeneration.Int64(int64(fence.Generation)), //nolint:gosec // a counter that grows by one
+			semconv.KeyGeneration.Int64(int64(fence.Generation)),
 		},
 	})
 }
@@ -181,7 +181,7 @@ func (x *exchange) traceRestore(f ownership.Fence, answer string) {
 	}
 	x.trace.span.AddEvent(semconv.EventRestore, trace.WithAttributes(
 		semconv.KeyAttemptID.String(string(f.Attempt)),
-		semconv.KeyGeneration.Int64(int64(f.Generation)), //nolint:gosec // a counter that grows by one
+		semconv.KeyGeneration.Int64(int64(f.Generation)),
 		semconv.KeyAnswer.String(answer),
 	))
 }

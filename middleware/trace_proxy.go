@@ -79,7 +79,7 @@ func forwardError(ctx context.Context, err error) string {
 type tracedBody struct {
 	io.ReadCloser
 	span trace.Span
-	ctx  context.Context //nolint:containedctx // the call's own: whether its caller left is asked at the end
+	ctx  context.Context // the call's own: whether its caller left is asked at the end
 	once sync.Once
 }
 
@@ -101,7 +101,7 @@ func (b *tracedBody) Close() error {
 func (b *tracedBody) end(err error) {
 	b.once.Do(func() {
 		switch {
-		case err == io.EOF: //nolint:errorlint // readers return it bare
+		case errors.Is(err, io.EOF):
 		case b.ctx.Err() != nil:
 			b.span.SetAttributes(semconv.KeyErrorType.String(errorCanceled))
 		default:

@@ -71,15 +71,17 @@ func ExampleCoordinator_Do_nextRoute() {
 	if err != nil {
 		panic(err)
 	}
+	taken := make(chan struct{})
 	f, _ := c.Do(ownership.Job{
 		Conversation: ownership.Key(strings.Repeat("1", 40)),
 		Target:       ownership.Target{Covered: 8, Digest: sha256.Sum256([]byte("the first eight messages"))},
 		Routes:       []ownership.Route{{Name: "primary", Idle: time.Millisecond}, {Name: "fallback"}},
-		Work: func(ctx context.Context, a ownership.Attempt, _ func()) (ownership.Draft, error) {
+		Work: func(_ context.Context, a ownership.Attempt, _ func()) (ownership.Draft, error) {
 			if a.Route.Name == "primary" {
-				<-ctx.Done() // silent for longer than its millisecond
+				<-taken // silent for longer than its millisecond, and deaf to its context
 				return ownership.Draft{Handoff: []byte("too late")}, nil
 			}
+			close(taken)
 			return ownership.Draft{Handoff: []byte("from " + a.Route.Name)}, nil
 		},
 	})

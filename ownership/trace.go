@@ -124,7 +124,7 @@ func fenceAttributes(f Fence) []attribute.KeyValue {
 }
 
 func generation(g Generation) attribute.KeyValue {
-	return semconv.KeyGeneration.Int64(int64(g)) //nolint:gosec // a counter that grows by one
+	return semconv.KeyGeneration.Int64(int64(g))
 }
 
 // silent is the span of a coordinator that is not traced: nothing is kept of it.

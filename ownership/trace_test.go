@@ -65,7 +65,7 @@ func (r *recorder) attempts(t *testing.T) map[string]sdktrace.ReadOnlySpan {
 func attributeOf(of []attribute.KeyValue, key attribute.Key) string {
 	for _, a := range of {
 		if a.Key == key {
-			return a.Value.Emit()
+			return a.Value.String()
 		}
 	}
 	return ""

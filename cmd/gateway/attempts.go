@@ -6,6 +6,8 @@ import (
 	"log/slog"
 	"time"
 
+	"go.opentelemetry.io/otel/trace"
+
 	"github.com/foldgate/foldgate/cmd/gateway/internal/telemetry"
 	"github.com/foldgate/foldgate/ownership"
 )
@@ -25,8 +27,9 @@ func (l attemptLog) AttemptEnded(a ownership.Attempt, p ownership.Phase, unfence
 	if !errors.As(err, &route) {
 		return
 	}
+	ctx := trace.ContextWithSpanContext(context.Background(), a.Trace)
 	// The class only: the text is the summarizer's.
-	l.logger.LogAttrs(context.Background(), slog.LevelWarn, "summary failed",
+	l.logger.LogAttrs(ctx, slog.LevelWarn, "summary failed",
 		slog.String("conversation", string(a.Conversation)), slog.String("attempt", string(a.Fence.Attempt)),
 		slog.String("route", a.Route.Name), slog.String("class", route.Class), slog.Duration("duration", d))
 }

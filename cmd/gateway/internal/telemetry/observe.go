@@ -3,11 +3,14 @@ package telemetry
 import (
 	"context"
 	"errors"
+	"slices"
+	"strconv"
 	"time"
 
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/metric"
 
+	"github.com/foldgate/foldgate/internal/semconv"
 	"github.com/foldgate/foldgate/middleware"
 	"github.com/foldgate/foldgate/ownership"
 )
@@ -23,8 +26,8 @@ const other = "other"
 func (t *Telemetry) ChatDone(r middleware.Report) {
 	ctx := context.Background() // no request is left to take one from
 	t.folds.Add(ctx, 1, metric.WithAttributes(
-		attribute.String("kind", known(r.Kind, kinds())),
-		attribute.String("reason", known(r.Reason, reasons())),
+		semconv.LabelKind.String(known(r.Kind, kinds())),
+		semconv.LabelReason.String(known(r.Reason, reasons())),
 	))
 	if r.Retried {
 		t.retries.Add(ctx, 1)
@@ -33,16 +36,68 @@ func (t *Telemetry) ChatDone(r middleware.Report) {
 		t.wait.Record(ctx, r.Wait.Seconds())
 	}
 	t.added.Record(ctx, r.Added.Seconds())
-	if folded(r.Kind) && r.After > 0 && r.Before > r.After {
-		t.saved.Add(ctx, int64(r.Before-r.After))
+	if r.Before > 0 && r.Window > 0 {
+		t.share.Record(ctx, float64(r.Before)/float64(r.Window))
+	}
+	if r.After <= 0 || r.Before <= r.After {
+		return
+	}
+	switch saved := int64(r.Before - r.After); {
+	case folded(r.Kind):
+		t.saved.Add(ctx, saved)
+	case r.Reason == reasonObserved:
+		t.savable.Add(ctx, saved)
 	}
 }
 
-// SummaryDone adds up what one summary call cost.
+// reasonObserved is the reason of a request in mode observe.
+const reasonObserved = "mode"
+
+// SummaryDone adds up what one summary call cost, and times it. Tokens that we
+// counted ourselves are in our own metric alone: the conventions' are the server's.
 func (t *Telemetry) SummaryDone(r middleware.SummaryReport) {
 	ctx := context.Background()
-	t.summary.Add(ctx, int64(max(r.Input, 0)), metric.WithAttributes(attribute.String("direction", "input")))
-	t.summary.Add(ctx, int64(max(r.Output, 0)), metric.WithAttributes(attribute.String("direction", "output")))
+	t.summary.Add(ctx, int64(max(r.Input, 0)), metric.WithAttributes(semconv.LabelDirection.String("input")))
+	t.summary.Add(ctx, int64(max(r.Output, 0)), metric.WithAttributes(semconv.LabelDirection.String("output")))
+
+	labels := append(make([]attribute.KeyValue, 0, 7),
+		semconv.KeyGenAIOperation.String(semconv.OperationChat),
+		semconv.KeyGenAIProvider.String(semconv.Provider(r.Address)),
+		semconv.KeyServerAddress.String(r.Address),
+		semconv.KeyServerPort.Int(r.Port),
+	)
+	if r.Model != "" {
+		labels = append(labels, semconv.KeyGenAIRequestModel.String(r.Model))
+	}
+	same := slices.Clip(labels)
+	if r.FirstText > 0 {
+		t.genAIFirstChunk.Record(ctx, r.FirstText.Seconds(), metric.WithAttributes(same...))
+	}
+	modality, input, output := semconv.ModalityUnknown, 0, 0
+	if r.Reported {
+		modality, input, output = semconv.ModalityText, r.Input, r.Output
+	}
+	spent := metric.WithAttributes(append(same, semconv.KeyGenAITokenModality.String(modality))...)
+	t.genAIInput.Add(ctx, int64(max(input, 0)), spent)
+	t.genAIOutput.Add(ctx, int64(max(output, 0)), spent)
+	if r.ErrorType != "" {
+		same = append(same, semconv.KeyErrorType.String(callError(r.ErrorType)))
+	}
+	t.genAIDuration.Record(ctx, r.Duration.Seconds(), metric.WithAttributes(same...))
+}
+
+// callError keeps error.type of a summary call within its lists.
+func callError(word string) string {
+	status, err := strconv.Atoi(word)
+	if err == nil && slices.Contains(statuses(), status) || slices.Contains(callErrors(), word) {
+		return word
+	}
+	return semconv.ErrorOther
+}
+
+// callErrors are those that are no status; see middleware.SummaryReport.
+func callErrors() []string {
+	return []string{"error_in_answer", "cut", "empty", "too_long", "malformed", "connection_error", "stalled", "canceled"}
 }
 
 // AttemptStarted counts an attempt that works.
@@ -56,7 +111,7 @@ func (t *Telemetry) AttemptEnded(_ ownership.Attempt, p ownership.Phase, unfence
 	if unfenced && p == ownership.Committed {
 		outcome = "unfenced"
 	}
-	by := metric.WithAttributes(attribute.String("outcome", outcome))
+	by := metric.WithAttributes(semconv.LabelOutcome.String(outcome))
 	t.attempts.Add(ctx, 1, by)
 	t.duration.Record(ctx, d.Seconds(), by)
 }
@@ -73,7 +128,7 @@ func (t *Telemetry) Refused(operation string, err error) {
 		answer = "ended"
 	}
 	t.refusals.Add(context.Background(), 1, metric.WithAttributes(
-		attribute.String("operation", known(operation, operations())), attribute.String("answer", answer)))
+		semconv.LabelOperation.String(known(operation, operations())), semconv.LabelAnswer.String(answer)))
 }
 
 // StoreError counts a store call that failed.
@@ -86,7 +141,7 @@ func (t *Telemetry) StoreError(operation string, err error) {
 		kind = "indeterminate"
 	}
 	t.storeErrors.Add(context.Background(), 1, metric.WithAttributes(
-		attribute.String("operation", known(operation, operations())), attribute.String("kind", kind)))
+		semconv.LabelOperation.String(known(operation, operations())), semconv.LabelKind.String(kind)))
 }
 
 // known keeps a label within its list of values. An empty value is one of them

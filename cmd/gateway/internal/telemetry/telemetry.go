@@ -4,29 +4,54 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net/http"
+	"sync"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
-	"go.opentelemetry.io/otel/attribute"
 	otelprometheus "go.opentelemetry.io/otel/exporters/prometheus"
 	"go.opentelemetry.io/otel/metric"
 	sdkmetric "go.opentelemetry.io/otel/sdk/metric"
+	sdktrace "go.opentelemetry.io/otel/sdk/trace"
+	"go.opentelemetry.io/otel/trace"
+
+	"github.com/foldgate/foldgate/internal/semconv"
 )
 
-// Telemetry counts what happens. It is safe for concurrent use and satisfies
-// the observers of packages middleware and ownership.
+// flushPatience bounds how long Shutdown waits for a collector to take what is
+// left: one that is down must not hold up a stop.
+const flushPatience = 3 * time.Second
+
+// Telemetry counts what happens, and exports it where the environment asks for
+// that. It is safe for concurrent use and satisfies the observers of packages
+// middleware and ownership.
 type Telemetry struct {
 	registry *prometheus.Registry
 	provider *sdkmetric.MeterProvider
+	traces   *sdktrace.TracerProvider // nil: none are exported
 	meter    metric.Meter
 	instruments
 }
 
-// New makes the registry and all instruments. version is the program's own.
-// Call Shutdown at the end.
-func New(version string) (*Telemetry, error) {
+// Options are what New needs. The zero value will do.
+type Options struct {
+	// Version is the program's own.
+	Version string
+	// Instance tells this process from others of the service; empty: nothing does.
+	Instance string
+	// Logger is told, at most once a minute, that something could not be exported.
+	// Nil: nobody is.
+	Logger *slog.Logger
+}
+
+// New makes the registry, all instruments and, where the standard OTEL_* variables
+// of the process ask for them, the exporters. It reads the process's own
+// environment, since OpenTelemetry's exporters do. With an exporter it becomes the
+// process's handler of OpenTelemetry's errors. Call Shutdown at the end.
+func New(ctx context.Context, o Options) (*Telemetry, error) {
 	registry := prometheus.NewRegistry()
 	err := errors.Join(
 		registry.Register(collectors.NewGoCollector()),
@@ -35,7 +60,7 @@ func New(version string) (*Telemetry, error) {
 	if err != nil {
 		return nil, fmt.Errorf("register collectors: %w", err)
 	}
-	exporter, err := otelprometheus.New(
+	scraped, err := otelprometheus.New(
 		otelprometheus.WithRegisterer(registry),
 		otelprometheus.WithoutScopeInfo(),
 		otelprometheus.WithoutTargetInfo(),
@@ -43,12 +68,32 @@ func New(version string) (*Telemetry, error) {
 	if err != nil {
 		return nil, fmt.Errorf("make the metrics exporter: %w", err)
 	}
-	t := &Telemetry{registry: registry, provider: sdkmetric.NewMeterProvider(sdkmetric.WithReader(exporter))}
-	t.meter = t.provider.Meter("github.com/foldgate/foldgate")
-	if t.instruments, err = newInstruments(t.meter, version); err != nil {
-		return nil, fmt.Errorf("make the instruments: %w", err)
+	out, err := newExports(ctx, o)
+	if err != nil {
+		return nil, err
+	}
+	readers := []sdkmetric.Option{sdkmetric.WithReader(scraped)}
+	if out.resource != nil {
+		readers = append(readers, sdkmetric.WithResource(out.resource))
+	}
+	if out.metrics != nil {
+		readers = append(readers, sdkmetric.WithReader(out.metrics))
+	}
+	t := &Telemetry{registry: registry, provider: sdkmetric.NewMeterProvider(readers...), traces: out.traces}
+	t.meter = t.provider.Meter(semconv.ScopeMetrics, metric.WithSchemaURL(semconv.SchemaURL))
+	if t.instruments, err = newInstruments(t.meter, o.Version); err != nil {
+		return nil, errors.Join(fmt.Errorf("make the instruments: %w", err), t.Shutdown(ctx))
 	}
 	return t, nil
+}
+
+// TracerProvider makes spans; nil where none are exported, so that nobody makes
+// any.
+func (t *Telemetry) TracerProvider() trace.TracerProvider {
+	if t.traces == nil {
+		return nil // and not a nil pointer in an interface
+	}
+	return t.traces
 }
 
 // Handler serves the metrics in the text formats of Prometheus.
@@ -56,84 +101,22 @@ func (t *Telemetry) Handler() http.Handler {
 	return promhttp.HandlerFor(t.registry, promhttp.HandlerOpts{Registry: t.registry})
 }
 
-// Shutdown releases what New made.
+// Shutdown exports what is left and releases what New made. It takes at most a few
+// seconds of its own, also when ctx has ended.
 func (t *Telemetry) Shutdown(ctx context.Context) error {
-	if err := t.provider.Shutdown(ctx); err != nil {
-		return fmt.Errorf("shut the metrics down: %w", err)
-	}
-	return nil
-}
-
-// InFlight counts the requests that next is working on.
-func (t *Telemetry) InFlight(next http.Handler) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		t.requests.Add(r.Context(), 1)
-		defer t.requests.Add(context.WithoutCancel(r.Context()), -1)
-		next.ServeHTTP(w, r)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), flushPatience)
+	defer cancel()
+	var both sync.WaitGroup
+	var traces, metrics error
+	both.Go(func() {
+		if t.traces != nil {
+			traces = t.traces.Shutdown(ctx)
+		}
 	})
-}
-
-// BreakerState is a circuit breaker's state as the metric shows it.
-type BreakerState int64
-
-// The states.
-const (
-	BreakerClosed   BreakerState = 0 // calls go through
-	BreakerHalfOpen BreakerState = 1 // one call tries
-	BreakerOpen     BreakerState = 2 // no call goes through
-)
-
-// WatchBreaker shows the state of the store's breaker: foldgate.breaker.state,
-// 0 closed, 1 half open, 2 open. 1 series. state is asked at every scrape and
-// must not block. Call it at most once.
-func (t *Telemetry) WatchBreaker(state func() BreakerState) error {
-	_, err := t.meter.Int64ObservableGauge("foldgate.breaker.state",
-		metric.WithDescription("State of the store's circuit breaker: 0 closed, 1 half open, 2 open"),
-		metric.WithInt64Callback(func(_ context.Context, o metric.Int64Observer) error {
-			o.Observe(int64(state()))
-			return nil
-		}))
-	if err != nil {
-		return fmt.Errorf("watch the breaker: %w", err)
-	}
-	return nil
-}
-
-// WatchBodies shows how many bytes of bodies are in flight:
-// foldgate.bodies.in_flight, in bytes. 1 series. size is asked at every scrape
-// and must not block. Call it at most once.
-func (t *Telemetry) WatchBodies(size func() int64) error {
-	_, err := t.meter.Int64ObservableGauge("foldgate.bodies.in_flight",
-		metric.WithUnit("By"), metric.WithDescription("Bytes of request bodies held in memory"),
-		metric.WithInt64Callback(func(_ context.Context, o metric.Int64Observer) error {
-			o.Observe(size())
-			return nil
-		}))
-	if err != nil {
-		return fmt.Errorf("watch the bodies: %w", err)
-	}
-	return nil
-}
-
-// WatchParts shows which parts the last call found down: foldgate.part.down, by
-// part, 1 down and 0 otherwise. One series per part (2: upstream, summarizer).
-// The functions are asked at every scrape and must not block. Call it at most
-// once.
-func (t *Telemetry) WatchParts(down map[string]func() bool) error {
-	_, err := t.meter.Int64ObservableGauge("foldgate.part.down",
-		metric.WithDescription("Whether the last call to a part of the service failed: 1 yes, 0 no or not called yet"),
-		metric.WithInt64Callback(func(_ context.Context, o metric.Int64Observer) error {
-			for part, is := range down {
-				value := int64(0)
-				if is() {
-					value = 1
-				}
-				o.Observe(value, metric.WithAttributes(attribute.String("part", part)))
-			}
-			return nil
-		}))
-	if err != nil {
-		return fmt.Errorf("watch the parts: %w", err)
+	both.Go(func() { metrics = t.provider.Shutdown(ctx) })
+	both.Wait()
+	if err := errors.Join(traces, metrics); err != nil {
+		return fmt.Errorf("shut the telemetry down: %w", plain(err))
 	}
 	return nil
 }

@@ -22,7 +22,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 func newTelemetry(t *testing.T) *telemetry.Telemetry {
 	t.Helper()
-	tel, err := telemetry.New("v1.2.3")
+	tel, err := telemetry.New(t.Context(), telemetry.Options{Version: "v1.2.3"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -124,7 +124,7 @@ func TestLabelsComeFromLists(t *testing.T) {
 func TestRequestsInFlight(t *testing.T) {
 	t.Parallel()
 	tel := newTelemetry(t)
-	h := tel.InFlight(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
+	h := tel.Requests(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
 		if got := scrape(t, tel); !strings.Contains(got, "foldgate_requests_in_flight 1\n") {
 			t.Errorf("while it runs: %s", got)
 		}
@@ -162,7 +162,7 @@ func TestLogger(t *testing.T) {
 }
 
 func BenchmarkChatDone(b *testing.B) {
-	tel, err := telemetry.New("v")
+	tel, err := telemetry.New(b.Context(), telemetry.Options{Version: "v"})
 	if err != nil {
 		b.Fatal(err)
 	}

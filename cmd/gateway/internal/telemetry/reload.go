@@ -1,0 +1,32 @@
+package telemetry
+
+import (
+	"context"
+	"time"
+
+	"go.opentelemetry.io/otel/metric"
+
+	"github.com/foldgate/foldgate/internal/semconv"
+)
+
+// ReloadOutcome is what came of reading the configuration again, as the metric
+// names it.
+type ReloadOutcome string
+
+// The outcomes.
+const (
+	ReloadChanged   ReloadOutcome = "changed"
+	ReloadUnchanged ReloadOutcome = "unchanged"
+	ReloadRefused   ReloadOutcome = "refused" // the running configuration stays
+)
+
+// Loaded notes that a configuration was read and is served by.
+func (t *Telemetry) Loaded() { t.loaded.Record(context.Background(), time.Now().Unix()) }
+
+// Reloaded counts one time that the configuration was read again.
+func (t *Telemetry) Reloaded(o ReloadOutcome) {
+	t.reloads.Add(context.Background(), 1, metric.WithAttributes(semconv.LabelOutcome.String(string(o))))
+	if o != ReloadRefused {
+		t.Loaded()
+	}
+}
