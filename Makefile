@@ -74,6 +74,10 @@ EVALFLAGS ?=
 eval: ## what a fold keeps of the recordings in FOLDGATE_TESTDATA; EVALFLAGS="-o docs/fold.md" writes the tables there
 	@$(GO) run ./scripts/eval $(EVALFLAGS)
 
+.PHONY: walk
+walk: redis ## the commands of docs/operating.md as they stand there, against real replicas on loopback
+	@scripts/walk.sh docs/operating.md
+
 .PHONY: docs
 docs: ## docs/configuration.md from the table of settings
 	$(GO) run ./cmd/gateway/internal/config/gen

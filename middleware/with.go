@@ -9,15 +9,15 @@ package middleware
 // nothing has changed then. Drain, Wait and what tells of the process (Recent,
 // Drop, Summarizer, BytesInFlight) do the same on either.
 //
-// Of c, Upstream, Store, Coordinator, Transport, Learned, Logger and Observer are
-// not looked at: those of New stay. Book is m's if nil, else it must come from
+// Of c, Upstream, Store, Coordinator, Transport, Learned, Logger, Observer and
+// TracerProvider are not looked at: those of New stay. Book is m's if nil, else it must come from
 // m's by its own With. Another Memory bounds the requests that begin from then on,
 // and counts the bytes of all. Another TenantHeader or TenantSecret makes tenants,
 // and so their conversations, new ones.
 func (m *Middleware) With(c Config) (*Middleware, error) {
 	own := m.cfg
 	c.Upstream, c.Store, c.Coordinator, c.Transport = own.Upstream, own.Store, own.Coordinator, own.Transport
-	c.Learned, c.Logger, c.Observer = own.Learned, own.Logger, own.Observer
+	c.Learned, c.Logger, c.Observer, c.TracerProvider = own.Learned, own.Logger, own.Observer, own.TracerProvider
 	if c.Book == nil {
 		c.Book = own.Book
 	}

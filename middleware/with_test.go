@@ -30,9 +30,15 @@ func newReconfigurable(t *testing.T) *reconfigurable {
 // with is the gateway with a changed configuration, at an address of its own.
 func (r *reconfigurable) with(t *testing.T, change func(*middleware.Config)) *gateway {
 	t.Helper()
+	return r.after(t, r.gateway, change)
+}
+
+// after is with for a gateway that was changed before.
+func (r *reconfigurable) after(t *testing.T, before *gateway, change func(*middleware.Config)) *gateway {
+	t.Helper()
 	c := r.config
 	change(&c)
-	m, err := r.With(c)
+	m, err := before.With(c)
 	if err != nil {
 		t.Fatalf("changing the configuration: %v", err)
 	}
@@ -117,6 +123,34 @@ func TestWithOtherWindowsAndShares(t *testing.T) {
 	wide.post(t, request(talk("e", 24), "model", "other-1"))
 	if a := g.post(t, request(talk("e", 2), "model", "other-1")); a.tokensField("window") != 2000 {
 		t.Errorf("what was learned after the change is not known before it: %v", a.header)
+	}
+}
+
+// A route that failed rests through every change, but for one of its own.
+func TestWithAsksAChangedRouteAgain(t *testing.T) {
+	g := newReconfigurable(t)
+	down, good := newStub(t, answerStatus(http.StatusInternalServerError, "{}")), newStub(t, answerSummary(summaryText))
+	routes := func(key string) func(*middleware.Config) {
+		return func(c *middleware.Config) {
+			c.Routes = []middleware.SummarizerRoute{{Name: "down", URL: down.URL, Model: "s", Key: key}, {Name: "good", URL: good.URL, Model: "s"}}
+		}
+	}
+	now := g.with(t, routes("sk-1"))
+	for _, step := range []struct {
+		name, key string
+		asked     int // calls of the route that is down, in all
+	}{
+		{"it fails", "sk-1", 1},
+		{"it fails again", "sk-1", 2},
+		{"it rests", "sk-1", 2},
+		{"it has another key", "sk-2", 3},
+		{"which fails again", "sk-2", 4},
+		{"it rests once more", "sk-2", 4},
+	} {
+		now = g.after(t, now, routes(step.key))
+		if a := now.post(t, request(talk(step.name, 24))); a.fold() != "committed" || down.count() != step.asked {
+			t.Errorf("%s: %s, asked %d times, want %d", step.name, a.header.Get("Foldgate-Fold"), down.count(), step.asked)
+		}
 	}
 }
 

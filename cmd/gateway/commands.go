@@ -7,7 +7,9 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"os/signal"
 	"strings"
+	"syscall"
 
 	"github.com/foldgate/foldgate/cmd/gateway/internal/config"
 	"github.com/foldgate/foldgate/cmd/gateway/internal/demo"
@@ -25,6 +27,8 @@ type program struct {
 	environ        []string
 	stdin          io.Reader
 	stdout, stderr io.Writer
+	// hangups ask for a reload. Nil: SIGHUP does.
+	hangups <-chan os.Signal
 }
 
 // command is one of the program's commands.
@@ -37,7 +41,7 @@ type command struct {
 
 func commands() []command {
 	return []command{
-		{"serve", "[flags]", "run the gateway (the default)", true, program.serve},
+		{"serve", "[flags]", "run the gateway (the default); SIGHUP reads its configuration again", true, program.serve},
 		{"demo", "", "a real fold on loopback, without network or key", false, program.demo},
 		{"fold", "[flags] [file]", "dry run: fold the request in file or on stdin, print it", true, program.fold},
 		{"check", "[flags]", "report all problems of the configuration at once", true, program.check},
@@ -59,9 +63,7 @@ func commandNamed(name string) (command, bool) {
 // load reads the configuration of a command. ok is false when the command ends
 // here, with code.
 func (p program) load(name string, purpose config.Purpose, args []string) (loaded config.Loaded, code int, ok bool) {
-	loaded, err := config.Load(config.Input{
-		Purpose: purpose, Name: name, Args: args, Environ: p.environ, ReadFile: os.ReadFile,
-	})
+	loaded, err := config.Load(p.input(name, purpose, args))
 	var wrong *config.UsageError
 	switch {
 	case errors.Is(err, flag.ErrHelp):
@@ -73,6 +75,11 @@ func (p program) load(name string, purpose config.Purpose, args []string) (loade
 		return loaded, exitUsage, false
 	}
 	return loaded, exitOK, true
+}
+
+// input is what the configuration of a command is made of.
+func (p program) input(name string, purpose config.Purpose, args []string) config.Input {
+	return config.Input{Purpose: purpose, Name: name, Args: args, Environ: p.environ, ReadFile: os.ReadFile}
 }
 
 // report prints all problems of a configuration.
@@ -107,7 +114,15 @@ func (p program) serve(ctx context.Context, args []string) int {
 	if len(loaded.Args) > 0 {
 		return p.misused("serve", fmt.Sprintf("unexpected argument %q", loaded.Args[0]))
 	}
-	if err := serve(ctx, loaded, p.stderr); err != nil {
+	if p.hangups == nil {
+		// One is enough to wait while another is being answered.
+		hangups := make(chan os.Signal, 1)
+		signal.Notify(hangups, syscall.SIGHUP)
+		defer signal.Stop(hangups)
+		p.hangups = hangups
+	}
+	r := reloads{input: p.input("serve", config.ForServing, args), asked: p.hangups}
+	if err := serve(ctx, loaded, r, p.stderr); err != nil {
 		fmt.Fprintf(p.stderr, "gateway: %v\n", err)
 		return exitFailed
 	}

@@ -18,14 +18,14 @@ import (
 //  4. The doors close. The admin plane answers until the end.
 func (g *gateway) stop(ctx context.Context, data, admin *http.Server) {
 	g.running.leave()
+	c := g.now().config
 	g.logger.Info("draining", "requests", g.running.count(),
-		"drain_delay", g.config.DrainDelay.String(), "drain", g.config.Drain.String())
-	if g.config.DrainDelay > 0 {
-		<-time.After(g.config.DrainDelay)
-		g.logger.Info("refusing new requests", "requests", g.running.count())
+		"drain_delay", c.DrainDelay.String(), "drain", c.Drain.String())
+	if c.DrainDelay > 0 {
+		<-time.After(c.DrainDelay)
 	}
-	limit := time.Now().Add(g.config.Drain)
-	cut := g.drain(ctx, data)
+	limit := time.Now().Add(c.Drain)
+	cut := g.drain(ctx, data, c.Drain)
 
 	attempts, cancel := context.WithTimeout(ctx, handOver)
 	defer cancel()
@@ -36,13 +36,14 @@ func (g *gateway) stop(ctx context.Context, data, admin *http.Server) {
 	g.logger.Info("stopped", "refused", g.running.refused(), "cut", cut)
 }
 
-// drain refuses new requests and lets those that run finish. It returns how many
-// had to be cut.
-func (g *gateway) drain(ctx context.Context, data *http.Server) (cut int) {
+// drain refuses new requests and lets those that run finish, at most so long. It
+// returns how many had to be cut.
+func (g *gateway) drain(ctx context.Context, data *http.Server, longest time.Duration) (cut int) {
 	// In this order: a request that is not refused is one that is waited for.
-	g.middleware.Drain(g.config.Drain / 2)
+	g.now().middleware.Drain(longest / 2)
 	idle := g.running.drain()
-	limit := time.NewTimer(g.config.Drain)
+	g.logger.Info("refusing new requests", "requests", g.running.count())
+	limit := time.NewTimer(longest)
 	defer limit.Stop()
 	select {
 	case <-idle:

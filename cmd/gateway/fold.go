@@ -72,7 +72,7 @@ func (p program) readRequest(loaded config.Loaded) ([]byte, error) {
 }
 
 func bookOf(c config.Config) (*window.Book, error) {
-	book, err := window.NewBook(window.BookConfig{Rules: c.Windows, Default: c.DefaultWindow})
+	book, err := window.NewBook(windowsOf(c))
 	if err != nil {
 		return nil, fmt.Errorf("read the windows: %w", err)
 	}

@@ -136,6 +136,20 @@ func (r *replica) stop() int {
 	return r.code
 }
 
+// take receives, or fails the test.
+func take[T any](t *testing.T, from <-chan T, what string) T {
+	t.Helper()
+	limit := time.NewTimer(patience)
+	defer limit.Stop()
+	select {
+	case v := <-from:
+		return v
+	case <-limit.C:
+		t.Fatalf("%s: nothing came", what)
+		panic("unreachable")
+	}
+}
+
 // answer is a whole response.
 type answer struct {
 	status int

@@ -262,6 +262,30 @@ func TestReplicasShutdownWaitsForWaiters(t *testing.T) {
 	f.asks(1)
 }
 
+// Who is cut at the end of the drain leaves no lease behind either.
+func TestReplicasShutdownHandsOverWhatIsCut(t *testing.T) {
+	t.Parallel()
+	f := newFleet(t, "--lease", "10m", "--drain", "0")
+	body := longChat("cut", overTurns)
+	own := f.a.ask(body)
+	call := f.next(f.a)
+	waiting := f.b.ask(body)
+	f.watched(1)
+	if code := f.a.stop(); code != exitOK {
+		t.Errorf("exit code %d", code)
+	}
+	take(t, call.gone, "the end of the call that was given up")
+	take(t, own, "the end of the request that was cut")
+	f.next(f.b).writes("SUMMARY-SECOND")
+	f.b.got(waiting, "committed")
+	if v := f.settled(); v["generation"] != 2.0 || v["cooldown_until"] != nil {
+		t.Errorf("after the handover: %v", v)
+	}
+	if deaths := f.field("deaths"); deaths != "" {
+		t.Errorf("the handover counted as %s deaths", deaths)
+	}
+}
+
 func TestReplicasAnotherOneRestores(t *testing.T) {
 	t.Parallel()
 	f := newFleet(t)

@@ -10,14 +10,13 @@ import (
 	"io"
 	"log/slog"
 	"net/http"
-	"net/url"
 	"os"
 	"runtime/debug"
 	"strings"
+	"sync/atomic"
 
 	"github.com/foldgate/foldgate/cmd/gateway/internal/config"
 	"github.com/foldgate/foldgate/cmd/gateway/internal/telemetry"
-	"github.com/foldgate/foldgate/compression/window"
 	"github.com/foldgate/foldgate/middleware"
 	"github.com/foldgate/foldgate/ownership"
 	"github.com/foldgate/foldgate/ownership/memstore"
@@ -48,67 +47,65 @@ func run(ctx context.Context, args, environ []string, stdin io.Reader, stdout, s
 	return c.run(p, ctx, args)
 }
 
-// gateway is the program's parts, put together in one place: configuration,
-// telemetry, store, coordinator, middleware, handlers.
+// gateway is the program's parts, put together in one place: telemetry, store and
+// coordinator, and, in an edition, what the configuration makes of them.
 type gateway struct {
-	config      config.Config
+	replica     string // its name in owner records and in telemetry
 	logger      *slog.Logger
+	level       *slog.LevelVar
 	telemetry   *telemetry.Telemetry
 	store       ownership.Store
 	learned     middleware.Learned // nil without a shared store
 	closeStore  func() error
 	storeState  func() string
 	coordinator *ownership.Coordinator
-	book        *window.Book
-	middleware  *middleware.Middleware
+	transport   *http.Transport // to the upstream
 	upstream    middleware.Health
 	running     *tracker
+	edition     atomic.Pointer[edition]
 }
 
 // serve runs the gateway until ctx ends and everything in it has ended.
-func serve(ctx context.Context, loaded config.Loaded, stderr io.Writer) error {
-	logger := telemetry.NewLogger(stderr, telemetry.Format(loaded.LogFormat), loaded.LogLevel)
-	for _, w := range loaded.Warnings {
-		logger.Warn("configuration", "warning", w)
-	}
-	if loaded.RedisURL != "" && loaded.TenantSecret == "" {
-		logger.Warn("configuration", "warning", "the store is shared and tenant_secret is not set: whoever reads the store can test guesses of a credential")
-	}
-	g, err := compose(ctx, loaded.Config, logger)
-	if err != nil {
+func serve(ctx context.Context, loaded config.Loaded, r reloads, stderr io.Writer) error {
+	g := &gateway{replica: replicaName(), level: new(slog.LevelVar), transport: middleware.NewTransport(), running: newTracker()}
+	g.level.Set(loaded.LogLevel)
+	g.logger = telemetry.NewLogger(stderr, telemetry.Format(loaded.LogFormat), g.level)
+	g.warn(loaded, nil)
+	if err := g.compose(ctx, loaded); err != nil {
 		return err
 	}
-	return g.serve(ctx)
+	return g.serve(ctx, r)
 }
 
 // compose makes the parts. Nothing listens yet.
-func compose(ctx context.Context, c config.Config, logger *slog.Logger) (*gateway, error) {
-	g := &gateway{config: c, logger: logger, running: newTracker()}
-	var err error
-	if g.telemetry, err = telemetry.New(versionOf(debug.ReadBuildInfo())); err != nil {
-		return nil, err
+func (g *gateway) compose(ctx context.Context, loaded config.Loaded) (err error) {
+	g.telemetry, err = telemetry.New(ctx, telemetry.Options{
+		Version: versionOf(debug.ReadBuildInfo()), Instance: g.replica, Logger: g.logger,
+	})
+	if err != nil {
+		return err
 	}
-	if err = g.openStore(ctx); err != nil {
-		return nil, err
+	if err = g.openStore(ctx, loaded.Config); err != nil {
+		return err
 	}
-	if err = g.compress(); err != nil {
-		return nil, errors.Join(err, g.closeStore())
+	if err = g.compress(loaded); err != nil {
+		return errors.Join(err, g.closeStore())
 	}
-	return g, nil
+	return nil
 }
 
 // openStore opens the shared store, or makes one in the process. A shared store
 // that is down is no error: the gateway serves without it until it is back.
-func (g *gateway) openStore(ctx context.Context) error {
-	if g.config.RedisURL == "" {
-		g.store = memstore.New(memstore.Options{Retention: g.config.Retention})
+func (g *gateway) openStore(ctx context.Context, c config.Config) error {
+	if c.RedisURL == "" {
+		g.store = memstore.New(memstore.Options{Retention: c.Retention})
 		g.closeStore = func() error { return nil }
 		g.storeState = func() string { return "in process" }
 		return nil
 	}
 	redisstore.SetClientLogger(g.logger)
 	store, err := redisstore.Open(ctx, redisstore.Config{
-		URL: string(g.config.RedisURL), Retention: g.config.Retention, Logger: g.logger,
+		URL: string(c.RedisURL), Retention: c.Retention, Logger: g.logger,
 	})
 	if err != nil {
 		return fmt.Errorf("open the store: %w", err)
@@ -118,69 +115,27 @@ func (g *gateway) openStore(ctx context.Context) error {
 	return g.telemetry.WatchBreaker(func() telemetry.BreakerState { return breakerState(store.BreakerState()) })
 }
 
-// compress makes what decides about chat requests.
-func (g *gateway) compress() error {
-	c := g.config
+// compress makes what decides about chat requests, and the first edition.
+func (g *gateway) compress(loaded config.Loaded) error {
 	var err error
 	g.coordinator, err = ownership.NewCoordinator(ownership.Config{
-		Store: g.store, Replica: replicaName(), Lease: c.Lease, Idle: c.Summarizer.Idle, Ceiling: c.Summarizer.Ceiling,
-		MaxAttempts: c.Summarizer.MaxAttempts, Observer: attemptLog{g.telemetry, g.logger},
+		Store: g.store, Replica: g.replica, Lease: loaded.Lease, Idle: loaded.Summarizer.Idle, Ceiling: loaded.Summarizer.Ceiling,
+		MaxAttempts: loaded.Summarizer.MaxAttempts, Observer: attemptLog{g.telemetry, g.logger},
+		TracerProvider: g.telemetry.TracerProvider(),
 	})
 	if err != nil {
 		return fmt.Errorf("make the coordinator: %w", err)
 	}
-	if g.book, err = bookOf(c); err != nil {
+	first, err := g.newEdition(loaded, nil)
+	if err != nil {
 		return err
 	}
-	upstream, err := url.Parse(c.Upstream)
-	if err != nil {
-		return fmt.Errorf("read the upstream: %w", err)
-	}
-	g.middleware, err = middleware.New(middleware.Config{
-		Upstream: upstream, Mode: middleware.Mode(c.Mode),
-		Store: g.store, Coordinator: g.coordinator, Book: g.book, Settings: settingsOf(c),
-		Prepare: c.Compression.Prepare, Wait: c.Compression.Wait, Hold: c.Hold, Keepalive: c.Keepalive,
-		BodyLimit: c.BodyLimit, Memory: c.Memory, Routes: routesOf(c),
-		TenantHeader: c.TenantHeader, TenantSecret: []byte(c.TenantSecret),
-		Learned: g.learned, IgnoreAdvertised: !c.Advertised,
-		Logger: g.logger, Observer: g.telemetry,
-	})
-	if err != nil {
-		return fmt.Errorf("make the middleware: %w", err)
-	}
+	g.edition.Store(first)
+	g.telemetry.Loaded()
 	return errors.Join(
-		g.telemetry.WatchBodies(g.middleware.BytesInFlight),
-		g.telemetry.WatchParts(map[string]func() bool{"upstream": g.upstream.Down, "summarizer": g.middleware.Summarizer().Down}),
+		g.telemetry.WatchBodies(first.middleware.BytesInFlight),
+		g.telemetry.WatchParts(map[string]func() bool{"upstream": g.upstream.Down, "summarizer": first.middleware.Summarizer().Down}),
 	)
-}
-
-// dataPlane is what clients talk to.
-func (g *gateway) dataPlane() (http.Handler, error) {
-	upstream, err := url.Parse(g.config.Upstream)
-	if err != nil {
-		return nil, fmt.Errorf("read the upstream: %w", err)
-	}
-	proxy := middleware.NewProxy(middleware.ProxyConfig{Upstream: upstream, Timeout: g.config.UpstreamTimeout, Logger: g.logger, Health: &g.upstream})
-	// No router: a router would clean paths and refuse unknown methods, and
-	// whatever is no chat request passes exactly as it came.
-	return g.telemetry.InFlight(g.running.track(g.middleware.Handler(proxy))), nil
-}
-
-func settingsOf(c config.Config) window.Settings {
-	return window.Settings{
-		Trigger: c.Compression.Trigger, KeepRecent: c.Compression.KeepRecent, Recall: c.Compression.Recall,
-		ReserveOutput: c.Compression.ReserveOutput,
-	}
-}
-
-func routesOf(c config.Config) []middleware.SummarizerRoute {
-	var routes []middleware.SummarizerRoute
-	for _, r := range c.Summarizer.Routes {
-		routes = append(routes, middleware.SummarizerRoute{
-			Name: r.Name, URL: r.URL, Model: r.Model, Key: string(r.Key), Window: r.Window, Idle: r.Idle,
-		})
-	}
-	return routes
 }
 
 // replicaName tells people which replica owns an attempt: the machine's name and

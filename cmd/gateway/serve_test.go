@@ -1,15 +1,10 @@
 package main
 
 import (
-	"context"
 	"net"
 	"net/http"
-	"os"
-	"os/exec"
 	"strings"
-	"syscall"
 	"testing"
-	"time"
 
 	"github.com/foldgate/foldgate/redisstore/redistest"
 )
@@ -136,83 +131,6 @@ func TestAStoreThatIsDownDoesNotStopIt(t *testing.T) {
 	}
 }
 
-func TestGracefulStop(t *testing.T) {
-	t.Parallel()
-	up := newUpstream(t, "late answer")
-	entered, release := make(chan struct{}), make(chan struct{})
-	up.onRequest(func(*http.Request) { close(entered); <-release })
-	g := start(t, nil, "--upstream", up.URL)
-
-	type result struct {
-		answer
-		err error
-	}
-	running := make(chan result, 1)
-	go func() {
-		a, err := try(t.Context(), "POST", g.data+"/v1/chat/completions", `{"model":"m","messages":[]}`)
-		running <- result{a, err}
-	}()
-	<-entered
-	g.cancel()
-	g.log.wait(t, "draining", g.ended)
-	g.until503(t)
-
-	refused := g.chat(`{"model":"m","messages":[]}`)
-	if refused.status != http.StatusServiceUnavailable || !strings.Contains(refused.body, `"draining"`) || refused.header.Get("Retry-After") == "" {
-		t.Errorf("a new request: %d %v %s", refused.status, refused.header, refused.body)
-	}
-	if other := g.send("GET", g.data+"/v1/models", ""); other.status != http.StatusServiceUnavailable {
-		t.Errorf("a new request that is no chat: %d", other.status)
-	}
-	close(release)
-	if got := <-running; got.err != nil || got.status != http.StatusOK || !strings.Contains(got.body, "late answer") {
-		t.Errorf("the running request: %d %s %v", got.status, got.body, got.err)
-	}
-	if code := g.stop(); code != exitOK {
-		t.Errorf("exit code %d:\n%s", code, g.log)
-	}
-}
-
-// until503 waits until /readyz fails.
-func (r *replica) until503(t *testing.T) {
-	t.Helper()
-	tick := time.NewTicker(5 * time.Millisecond)
-	defer tick.Stop()
-	for limit := time.After(patience); ; {
-		if a := r.send("GET", r.admin+"/readyz", ""); a.status == http.StatusServiceUnavailable {
-			return
-		}
-		select {
-		case <-tick.C:
-		case <-limit:
-			t.Fatal("readyz stays ready")
-		}
-	}
-}
-
-func TestDrainHasAnEnd(t *testing.T) {
-	t.Parallel()
-	up := newUpstream(t, "never")
-	entered := make(chan struct{})
-	up.onRequest(func(r *http.Request) { close(entered); <-r.Context().Done() })
-	g := start(t, nil, "--upstream", up.URL, "--drain", "50ms")
-	cut := make(chan error, 1)
-	go func() {
-		_, err := try(t.Context(), "POST", g.data+"/v1/chat/completions", `{"model":"m","messages":[]}`)
-		cut <- err
-	}()
-	<-entered
-	if code := g.stop(); code != exitOK {
-		t.Errorf("exit code %d", code)
-	}
-	if err := <-cut; err == nil {
-		t.Error("a cut request looks complete")
-	}
-	if !strings.Contains(g.log.String(), "drain is over") {
-		t.Errorf("nothing is said of cut requests:\n%s", g.log)
-	}
-}
-
 func TestAnAddressInUse(t *testing.T) {
 	t.Parallel()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -261,54 +179,6 @@ func TestDryRunOverTheAdminPlane(t *testing.T) {
 	}
 	if got := g.send("POST", g.admin+"/v1/fold?window=4000", "no JSON"); got.status != http.StatusBadRequest {
 		t.Errorf("no JSON: got %d %s", got.status, got.body)
-	}
-}
-
-// A second signal does not wait for what the first one waits for.
-func TestASecondSignalLeavesAtOnce(t *testing.T) {
-	t.Parallel()
-	up := newUpstream(t, "never")
-	entered := make(chan struct{})
-	up.onRequest(func(r *http.Request) { close(entered); <-r.Context().Done() })
-	program, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
-	log := newLogLines()
-	cmd := exec.Command(program, "serve", "--listen", "127.0.0.1:0", "--admin-listen", "127.0.0.1:0", "--upstream", up.URL, "--drain", "10m")
-	cmd.Env = append(os.Environ(), asProgram+"=1")
-	cmd.Stderr = log
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	ended := make(chan struct{})
-	go func() { defer close(ended); _ = cmd.Wait() }()
-	t.Cleanup(func() { _ = cmd.Process.Kill(); <-ended })
-
-	line := log.wait(t, "listening", ended)
-	ctx, cancel := context.WithCancel(t.Context())
-	defer cancel()
-	broken := make(chan error, 1)
-	go func() {
-		_, err := try(ctx, "POST", "http://"+line["listen"].(string)+"/v1/chat/completions", `{"model":"m","messages":[]}`)
-		broken <- err
-	}()
-	<-entered
-	signal := func() {
-		if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
-			t.Error(err)
-		}
-	}
-	signal()
-	log.wait(t, "draining", ended)
-	signal()
-	select {
-	case <-ended:
-	case <-time.After(patience):
-		t.Fatal("it still runs")
-	}
-	if err := <-broken; err == nil {
-		t.Error("the request that was cut looks complete")
 	}
 }
 

@@ -41,23 +41,16 @@ func listen(ctx context.Context, data, admin string) (l listeners, err error) {
 
 // serve listens, tells where, and serves until ctx ends or a listener breaks.
 // Then it stops in order; see stop.
-func (g *gateway) serve(ctx context.Context) error {
+func (g *gateway) serve(ctx context.Context, r reloads) error {
 	defer g.release(ctx)
-	data, err := g.dataPlane()
+	first := g.now().config
+	l, err := listen(ctx, first.Listen, first.AdminListen)
 	if err != nil {
 		return err
 	}
-	admin, err := g.adminPlane()
-	if err != nil {
-		return err
-	}
-	l, err := listen(ctx, g.config.Listen, g.config.AdminListen)
-	if err != nil {
-		return err
-	}
-	dataServer := g.server(data)
+	dataServer := g.server(g.dataPlane())
 	dataServer.ConnState = g.running.connState
-	adminServer := g.server(admin)
+	adminServer := g.server(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { g.now().admin.ServeHTTP(w, r) }))
 	adminServer.ReadTimeout, adminServer.WriteTimeout = adminTimeout, adminTimeout
 
 	broken := make(chan error, 2)
@@ -65,6 +58,7 @@ func (g *gateway) serve(ctx context.Context) error {
 		go func() { broken <- s.Serve(door) }()
 	}
 	g.announce(l)
+	defer g.follow(ctx, r)()
 
 	select {
 	case <-ctx.Done():
@@ -99,12 +93,13 @@ func (g *gateway) server(h http.Handler) *http.Server {
 // announce is written when both planes can be asked, with their real addresses.
 func (g *gateway) announce(l listeners) {
 	store := "in process"
-	if g.config.RedisURL != "" {
+	c := g.now().config
+	if c.RedisURL != "" {
 		store = "redis"
 	}
 	g.logger.Info("listening",
 		"listen", l.data.Addr().String(), "admin_listen", l.admin.Addr().String(),
-		"upstream", origin(g.config.Upstream), "mode", string(g.config.Mode), "store", store)
+		"upstream", origin(c.Upstream), "mode", string(c.Mode), "store", store)
 }
 
 // release ends what compose made. What requests left to be settled is settled
@@ -113,7 +108,7 @@ func (g *gateway) release(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), handOver)
 	defer cancel()
 	err := g.coordinator.Shutdown(ctx)
-	g.middleware.Wait() // some of it waits for attempts to end
+	g.now().middleware.Wait() // some of it waits for attempts to end
 	err = errors.Join(err, g.closeStore(), g.telemetry.Shutdown(ctx))
 	if err != nil {
 		g.logger.Warn("stop", "error", err)

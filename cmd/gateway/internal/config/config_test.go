@@ -4,7 +4,6 @@ import (
 	"errors"
 	"flag"
 	"fmt"
-	"io/fs"
 	"log/slog"
 	"strings"
 	"testing"
@@ -27,19 +26,7 @@ type sources struct {
 
 func load(t *testing.T, s sources) (config.Loaded, error) {
 	t.Helper()
-	return config.Load(config.Input{
-		Purpose: config.ForServing,
-		Name:    "serve",
-		Args:    s.args,
-		Environ: s.env,
-		ReadFile: func(name string) ([]byte, error) {
-			content, ok := s.files[name]
-			if !ok {
-				return nil, &fs.PathError{Op: "open", Path: name, Err: fs.ErrNotExist}
-			}
-			return []byte(content), nil
-		},
-	})
+	return config.Load(input(s))
 }
 
 func TestDefaultsAreThoseOfTheReference(t *testing.T) {

@@ -20,8 +20,16 @@ const (
 	ReloadRefused   ReloadOutcome = "refused" // the running configuration stays
 )
 
-// Loaded notes that a configuration was read and is served by.
-func (t *Telemetry) Loaded() { t.loaded.Record(context.Background(), time.Now().Unix()) }
+// Loaded notes that a configuration was read and is served by. From the first time
+// on all outcomes of a reload are there, with zero: a series that begins at one is
+// no increase to Prometheus, and nobody would be told of the first refusal.
+func (t *Telemetry) Loaded() {
+	ctx := context.Background()
+	t.loaded.Record(ctx, time.Now().Unix())
+	for _, o := range []ReloadOutcome{ReloadChanged, ReloadUnchanged, ReloadRefused} {
+		t.reloads.Add(ctx, 0, metric.WithAttributes(semconv.LabelOutcome.String(string(o))))
+	}
+}
 
 // Reloaded counts one time that the configuration was read again.
 func (t *Telemetry) Reloaded(o ReloadOutcome) {

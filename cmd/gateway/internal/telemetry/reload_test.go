@@ -28,3 +28,13 @@ func TestReloadsAreCounted(t *testing.T) {
 		t.Errorf("nothing is said of when it was loaded:\n%s", got)
 	}
 }
+
+// A counter that appears with its first event shows no increase then.
+func TestRefusedReloadsBeginAtZero(t *testing.T) {
+	t.Parallel()
+	tel := newTelemetry(t)
+	tel.Loaded()
+	if page := scrape(t, tel); !strings.Contains(page, `foldgate_config_reloads_total{outcome="refused"} 0`) {
+		t.Errorf("no refusals are counted yet:\n%s", page)
+	}
+}

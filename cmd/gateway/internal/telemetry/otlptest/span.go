@@ -122,6 +122,55 @@ func (s Spans) draw(b *strings.Builder, span Span, depth int) {
 	}
 }
 
+// Tree draws the traces as a person reads them: below each span its children in the
+// order of their begin; of each span and event the given attributes, those that it
+// has, in that order, and how many spans it links to. Nothing in it differs from one
+// run to the next unless an attribute does.
+func (s Spans) Tree(keys ...string) string {
+	ids := map[string]bool{}
+	for _, span := range s {
+		ids[span.ID] = true
+	}
+	var roots Spans
+	for _, span := range s {
+		if !ids[span.Parent] {
+			roots = append(roots, span)
+		}
+	}
+	var b strings.Builder
+	s.branch(&b, roots, 0, keys)
+	return b.String()
+}
+
+func (s Spans) branch(b *strings.Builder, of Spans, depth int, keys []string) {
+	slices.SortStableFunc(of, func(x, y Span) int { return x.Start.Compare(y.Start) })
+	for _, span := range of {
+		b.WriteString(strings.Repeat("  ", depth) + span.Name + chosen(span.Attributes, keys))
+		if span.Error {
+			b.WriteString(" ERROR")
+		}
+		if n := len(span.Links); n > 0 {
+			fmt.Fprintf(b, " links=%d", n)
+		}
+		for _, e := range span.Events {
+			b.WriteString(" · " + e.Name + chosen(e.Attributes, keys))
+		}
+		b.WriteByte('\n')
+		s.branch(b, s.Under(span), depth+1, keys)
+	}
+}
+
+// chosen are the attributes of these keys, each by the last part of its name.
+func chosen(attributes map[string]any, keys []string) string {
+	var b strings.Builder
+	for _, key := range keys {
+		if v, ok := attributes[key]; ok {
+			fmt.Fprintf(&b, " %s=%v", key[strings.LastIndexByte(key, '.')+1:], v)
+		}
+	}
+	return b.String()
+}
+
 func spanOf(resource map[string]any, scope string, s *tracepb.Span) Span {
 	out := Span{
 		Name:       s.GetName(),
