@@ -14,9 +14,13 @@ type picker struct {
 
 func newPicker(n *notes) *picker { return &picker{notes: n, taken: make([]bool, len(n.units))} }
 
-// unitOverhead is what a unit costs beside its text, in tokens: its share of the
-// label, and what parts it from the next.
-const unitOverhead = 2
+// unitOverhead is what a unit is taken to cost beside its text when it is ranked,
+// in tokens: a label, and that many small pieces read badly. jointCost is the
+// least that it does cost.
+const (
+	unitOverhead = 4
+	jointCost    = 2
+)
 
 // fillTries bounds how often what labels really cost is put right, and fillLeft
 // the tokens that are not worth another try.
@@ -69,12 +73,12 @@ func (p *picker) choose(room int, of func(*source) bool) bool {
 	}
 	heap.Init(&q)
 	took := false
-	for len(q) > 0 && room > unitOverhead {
+	for len(q) > 0 && room > jointCost {
 		best := q[0]
 		u := &n.units[best.unit]
 		v := n.lexicon.value(u)
 		switch {
-		case v == 0 || u.cost+unitOverhead > room:
+		case v == 0 || u.cost+jointCost > room:
 			heap.Pop(&q)
 		case v < best.value:
 			q[0].value = v
@@ -82,7 +86,7 @@ func (p *picker) choose(room int, of func(*source) bool) bool {
 		default:
 			heap.Pop(&q)
 			p.taken[best.unit], took = true, true
-			room -= u.cost + unitOverhead
+			room -= u.cost + jointCost
 			n.lexicon.cover(u.terms)
 		}
 	}

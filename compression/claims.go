@@ -10,13 +10,16 @@ import (
 // up, or taken from a page that a tool brought. What is checked is small, so that
 // no honest summary is refused: sentences in English that say so outright, in a
 // conversation in English, with at least two words that mean something and none
-// of which the user, or what the user answered to, ever used.
+// of which the user, or what the user answered to, ever used. Who wrote little is
+// told of in other words ("make it faster": the user wants performance
+// improvements); then it is judged only where a tool printed the words.
 
 const (
 	claimWords = 2  // words of a claim that must mean something for it to be judged
 	stemRunes  = 4  // letters by which two words count as the same
 	englishIn  = 12 // one word in so many of an English text is one of the usual ones
 	answeredTo = 4 << 10
+	saidEnough = 100 // words of users from which on a summary has some of them
 )
 
 // claimVerbs is what makes a sentence about the user a claim.
@@ -74,8 +77,44 @@ func (v *View) invents(text string, prev *Handoff, covered int) bool {
 	}
 	plain := wordSet(plainWords)
 	for _, c := range claims {
-		if meaning(c.wanted, plain) >= claimWords && !said.knows(c.sentence, plain) {
+		if meaning(c.wanted, plain) < claimWords || said.knows(c.sentence, plain) {
+			continue
+		}
+		if said.words >= saidEnough || v.printed(covered, c.wanted, plain) {
 			return true
+		}
+	}
+	return false
+}
+
+// printed reports whether a sentence that a tool printed, in the first n messages,
+// holds words of a claim.
+func (v *View) printed(n int, wanted []string, plain map[string]bool) bool {
+	at := map[string]int{} // by stem, a number for each
+	for _, word := range wanted {
+		if stem := stemOf(word); means(word, plain) && at[stem] == 0 {
+			at[stem] = len(at) + 1
+		}
+	}
+	seen := make([]bool, len(at)+1)
+	for p := range n {
+		if !v.Messages[v.Head+p].Role.Result() {
+			continue
+		}
+		for line := range strings.Lines(v.Text(v.Head + p)) {
+			for sentence := range sentencesOf(line) {
+				clear(seen)
+				held := 0
+				for word := range wordsIn(sentence) {
+					if i := at[stemOf(word)]; i > 0 && !seen[i] {
+						seen[i] = true
+						held++
+					}
+				}
+				if held >= claimWords {
+					return true
+				}
+			}
 		}
 	}
 	return false

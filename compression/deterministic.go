@@ -21,7 +21,7 @@ const (
 // Deterministic is a handoff without a model: the same bytes wherever the same
 // messages, budget and previous handoff are seen. Its cut is where the turns
 // that brought the messages would have left it, so it stays put while the
-// conversation grows. It starts from prev where prev is of this conversation,
+// conversation grows. It takes over prev where prev is of this conversation,
 // and is prev where nothing more need be covered. Where nothing is worth folding
 // it covers nothing.
 func (v *View) Deterministic(b window.Budget, s window.Settings, prev *Handoff) Handoff {
@@ -52,7 +52,7 @@ func (v *View) Deterministic(b window.Budget, s window.Settings, prev *Handoff) 
 		return v.bounded(*prev, max(handoffTokens(b), deterministicTokens(b)), b)
 	}
 	limit := v.left(sh, cut, end)
-	return v.handoff(cut, v.writeNotes(from, cut, prev, limit), b)
+	return v.handoff(cut, v.writeNotes(cut, prev, limit), b)
 }
 
 // own is prev if it stands for messages of this request and can be folded with.
@@ -82,9 +82,12 @@ func (v *View) bounded(h Handoff, limit Tokens, b window.Budget) Handoff {
 }
 
 // writeNotes writes a handoff of at most limit tokens for the first cut messages.
-func (v *View) writeNotes(from, cut int, prev *Handoff, limit Tokens) string {
-	older := ""
-	if prev != nil {
+// It starts from what a model wrote for some of them; what was written without
+// one is written anew, since the messages are all there and say more.
+func (v *View) writeNotes(cut int, prev *Handoff, limit Tokens) string {
+	from, older := 0, ""
+	if prev != nil && prev.Model {
+		from = prev.Covered
 		older, _ = Body(prev.Text)
 	}
 	n := v.takeNotes(from, cut, older)
@@ -93,7 +96,7 @@ func (v *View) writeNotes(from, cut int, prev *Handoff, limit Tokens) string {
 	return v.fit(limit, int(limit-frame), rules, func(room int) string { return wrap(n.write(room), rules) })
 }
 
-// fit finds a room, in bytes, whose text takes most of limit and no more.
+// fit finds a room whose text takes most of limit and no more.
 func (v *View) fit(limit Tokens, room int, rules string, write func(room int) string) string {
 	best := ""
 	for range writeTries {
@@ -103,7 +106,7 @@ func (v *View) fit(limit Tokens, room int, rules string, write func(room int) st
 			if len(text) > len(best) {
 				best = text
 			}
-			if n*100 >= limit*92 || len(text) < room*3/4 { // full enough, or nothing more to say
+			if n*100 >= limit*92 || int(n) < room*3/4 { // full enough, or nothing more to say
 				break
 			}
 			room = min(room*int(limit)/max(1, int(n))*97/100+1, room*2)

@@ -16,7 +16,8 @@ var ErrForeign = errors.New("compression: the handoff is not of this conversatio
 // recalled passages before the last user message where the budget has room for
 // them and something of the middle bears on it, through the exit gate. A handoff
 // that covers nothing gives Unfolded. Every byte that is neither replaced nor
-// shrunk is as it came.
+// shrunk is as it came. What is recalled is measured in the handoff's own step
+// (where it has one), so it stays the same when the correction moves.
 //
 // Errors: ErrForeign; *UnfitError where even the lower bound of the smallest
 // form is over the window's input limit, and then Folded is that form all the
@@ -28,6 +29,9 @@ func (v *View) Fold(h Handoff, b window.Budget) (Folded, error) {
 	}
 	if h.Covered < 0 || h.Covered >= v.Len() || !v.cuts()[h.Covered] || v.Chain(h.Covered) != h.Digest {
 		return Folded{}, fmt.Errorf("folding %d of %d messages: %w", h.Covered, v.Len(), ErrForeign)
+	}
+	if h.Step >= 1 {
+		b.Step = h.Step // a conversation takes a new one only at a fold
 	}
 	text := h.Text
 	if v.needsWord(text, h.Covered) {

@@ -374,3 +374,39 @@ func TestFoldedBodyIsJSON(t *testing.T) {
 	}
 	_ = h
 }
+
+// A message may have calls whatever its role, and answer one of its own.
+func TestCallsOfAnyRole(t *testing.T) {
+	const call = `"tool_calls":[{"id":"own","type":"function","function":{"name":"lookup","arguments":"{}"}}]`
+	before := view(t, request(said("user", words(1, 400)), said("assistant", "x"), said("user", "y")))
+	framed := quote(before.Deterministic(budget(400), settings(), nil).Text)
+	for name, odd := range map[string]string{
+		"a result of its own call":        `{"role":"tool","tool_call_id":"own","content":"done",` + call + `}`,
+		"a user's, behind another's fold": `{"role":"user","content":` + framed + `,` + call + `}`,
+		"of a role unknown here":          `{"role":"critic","content":"done",` + call + `}`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			body := request(said("user", words(1, 60)), odd, result("own", words(2, 60)), said("assistant", words(3, 200)), said("user", "go on"), said("assistant", "ok"), said("user", "go on"))
+			b := budget(400)
+			v := view(t, body)
+			h := v.Deterministic(b, settings(), nil)
+			f, err := v.Fold(h, b)
+			allowed(t, err)
+			judge(t, body, f, h, b)
+			if h.Covered < 3 {
+				t.Errorf("only %d messages are covered", h.Covered)
+			}
+		})
+	}
+}
+
+// A role by another name may call for the assistant, also under an id that was
+// used before: its result is its own.
+func TestCallsUnderAnotherRole(t *testing.T) {
+	const again = `{"role":"observer","content":null,"tool_calls":[{"id":"a","type":"function","function":{"name":"lookup","arguments":"{}"}}]}`
+	body := request(said("user", words(1, 60)), called(`{}`, "a"), result("a", words(2, 60)), again, result("a", "done"))
+	v := view(t, body)
+	h := handoffAt(v, 3, "NOTES")
+	f := mustFold(t, v, h, budget(4000))
+	judge(t, body, f, h, budget(4000))
+}

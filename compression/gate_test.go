@@ -58,6 +58,7 @@ func TestGateKeepsTheLimitOfBytes(t *testing.T) {
 		{"not even one", request(rounds...), 100 << 10, 0, true, []int{0}},
 		{"parts of the last user message, oldest first", request(album), 250 << 10, 2, true, nil},
 		{"the user's go after all others", request(album, called(`{}`, "1"), content("tool", `,"tool_call_id":"1"`, picture(200<<10)), said("assistant", "ok"), album), 550 << 10, 4, true, []int{4}},
+		{"those that came after the user's go before them", request(album, called(`{}`, "1"), content("tool", `,"tool_call_id":"1"`, picture(200<<10)), called(`{}`, "2"), content("tool", `,"tool_call_id":"2"`, picture(200<<10))), 550 << 10, 4, true, []int{0, 4}},
 		{"the newest stays before the user's older ones", request(album, called(`{}`, "1"), content("tool", `,"tool_call_id":"1"`, picture(100<<10))), 150 << 10, 1, true, []int{2}},
 		{"texts when there is nothing else", request(said("user", "go"), called(`{}`, "1"), result("1", long), said("assistant", "and"), said("user", "on")), 40 << 10, 0, true, []int{0, 4}},
 		{"the user's own text is too long", request(said("user", long)), 40 << 10, 0, false, []int{0}},
@@ -87,6 +88,25 @@ func TestGateKeepsTheLimitOfBytes(t *testing.T) {
 				t.Errorf("what fits changed on the way through: %v", err)
 			}
 		})
+	}
+}
+
+// What came last is shrunk last: the older result goes down all levels before the
+// newest group is touched at all, for either limit.
+func TestGateSparesTheNewestGroup(t *testing.T) {
+	old, newest := result("c1", words(1, 3000)), result("c2", words(2, 3000))
+	body := request(said("user", "go"), called(`{}`, "c1"), old, called(`{}`, "c2"), newest)
+	tokens := budget(1 << 20)
+	tokens.Usable = view(t, body).Total() * 6 / 10
+	for name, b := range map[string]window.Budget{"tokens": tokens, "bytes": bytesOf(len(body) * 6 / 10)} {
+		f, err := view(t, body).Unfolded(b)
+		if err != nil || !f.Fits {
+			t.Fatalf("%s: fits %v, %v", name, f.Fits, err)
+		}
+		judge(t, body, f, compression.Handoff{}, b)
+		if sent := string(f.Body); strings.Contains(sent, old) || !strings.Contains(sent, newest) {
+			t.Errorf("%s: the older result is whole: %v, the newest: %v", name, strings.Contains(sent, old), strings.Contains(sent, newest))
+		}
 	}
 }
 

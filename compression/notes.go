@@ -14,15 +14,21 @@ type notes struct {
 	lexicon *lexicon
 	arena   []int32 // the terms of all units
 	calls   bool
+	shapes  shapes
 	tokens  func(string) Tokens
 }
 
-// takeNotes reads the messages after the head from position from to position to,
-// behind the body of the handoff for those before, empty if there is none.
+// takeNotes reads the messages after the head from position from to position to.
+// Of those before it reads what the user asked, and the handoff's body for them.
 func (v *View) takeNotes(from, to int, older string) *notes {
-	n := &notes{lexicon: newLexicon(), tokens: v.tokens}
-	n.sources = v.sources(readNotes(nil, older), from, to)
+	n := &notes{shapes: shapes{}, lexicon: newLexicon(), tokens: v.tokens}
+	n.sources = v.sources(v.requested(readNotes(nil, older), from), from, to)
+	copied := -1
+	if c := v.carrierFor(to); c.copied {
+		copied = c.source - v.Head
+	}
 	for i := range n.sources {
+		n.sources[i].verbatim = copied >= 0 && n.sources[i].position == copied
 		n.calls = n.calls || len(n.sources[i].calls) > 0
 		n.divide(i)
 	}
@@ -32,11 +38,12 @@ func (v *View) takeNotes(from, to int, older string) *notes {
 
 // Shares of a handoff, in percent of its tokens.
 const (
-	olderShare   = 45 // the handoff before it
+	olderShare   = 50 // the handoff before it
 	requestShare = 20 // the user's requests
-	indexShare   = 40 // the most that identifiers take, beside indexFree and indexPart
+	indexShare   = 50 // the most that identifiers take, beside indexFree and indexPart
 	indexPart    = 15
 	indexFree    = 400 // tokens
+	indexLeast   = 24  // tokens that are too few for a title of their own
 	chatIndex    = 10  // where nothing was called, names are in the sentences
 	requestMax   = 900 // bytes of one request
 	requestMin   = 120
@@ -48,6 +55,11 @@ const (
 // write writes the body of a handoff in about room tokens.
 func (n *notes) write(room int) string {
 	n.lexicon.uncover()
+	for i := range n.sources {
+		if n.sources[i].verbatim {
+			n.cover(n.sources[i].text)
+		}
+	}
 	p := newPicker(n)
 	older := p.older(room * olderShare / 100)
 	room -= int(n.tokens(older))
@@ -57,8 +69,11 @@ func (n *notes) write(room int) string {
 	if !n.calls {
 		index = room * chatIndex / 100
 	}
+	if index < indexLeast {
+		index = 0
+	}
 	p.done(room - index)
-	names, cost := n.index(index - titleRoom)
+	names, cost := n.index(max(0, index-titleRoom))
 	done := p.done(room - cost - titleRoom) // with what the index left
 	var b strings.Builder
 	section(&b, titleOlder, older)
@@ -87,7 +102,7 @@ func section(b *strings.Builder, title, text string) {
 func (n *notes) requests(room int) (text string, cost int) {
 	var users []int
 	for i := range n.sources {
-		if n.sources[i].role == chat.RoleUser && strings.TrimSpace(n.sources[i].text) != "" {
+		if s := &n.sources[i]; s.role == chat.RoleUser && !s.verbatim && strings.TrimSpace(s.text) != "" {
 			users = append(users, i)
 		}
 	}
@@ -110,7 +125,7 @@ func (n *notes) requests(room int) (text string, cost int) {
 	}
 	newest := len(users) - 1
 	each := min(max(4*room/len(users), requestMin), requestMax)
-	for most := min(each, 2*room); !take(newest, most) && most > 1; most /= 2 {
+	for most := min(each, 3*room); !take(newest, most) && most > 1; most /= 2 {
 	}
 	if newest > 0 && take(0, each) {
 		for k := newest - 1; k > max(0, newest-requestCount) && take(k, each); k-- {

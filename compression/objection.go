@@ -210,16 +210,38 @@ func memberNames(object jsontext.Value) (map[string]bool, error) {
 	return names, nil
 }
 
-// isCallLine reports whether a text is one call as a line of code.
+// isCallLine reports whether a text is one call as a line of code: a name, and all
+// the rest in one pair of brackets.
 func isCallLine(text string) bool {
 	text = strings.TrimPrefix(strings.TrimSpace(text), "calls ")
 	name, _, ok := strings.Cut(text, "(")
 	if !ok || name == "" || !strings.HasSuffix(text, ")") || strings.Contains(text, "\n") {
 		return false
 	}
-	for _, r := range name {
-		if !(unicode.IsLetter(r) || unicode.IsDigit(r) || r == '_' || r == '.') {
+	for _, c := range []byte(name) {
+		if !letterOrDigit(c) && c != '_' && c != '.' {
 			return false
+		}
+	}
+	return closes(text[len(name):])
+}
+
+// closes reports whether the bracket that a text begins with is closed at its end,
+// and not before. Those in strings do not count.
+func closes(text string) bool {
+	depth, quoted := 0, false
+	for i := 0; i < len(text); i++ {
+		switch c := text[i]; {
+		case c == '\\' && quoted:
+			i++
+		case c == '"':
+			quoted = !quoted
+		case c == '(' && !quoted:
+			depth++
+		case c == ')' && !quoted:
+			if depth--; depth == 0 {
+				return i == len(text)-1
+			}
 		}
 	}
 	return true

@@ -42,7 +42,7 @@ func readNotes(out []source, body string) []source {
 				label = line[:at+2]
 			}
 		}
-		out = append(out, source{notes: weight, heading: heading, text: line})
+		out = append(out, source{position: -1, notes: weight, heading: heading, text: line})
 	}
 	return out
 }

@@ -1,6 +1,7 @@
 package compression
 
 import (
+	"cmp"
 	"strconv"
 	"strings"
 )
@@ -10,19 +11,19 @@ func callText(name, arguments string) string {
 	return cutEnd(oneLine(cutEnd(name, 2*valueMax)), valueMax) + "(" + cutText(flatArguments(arguments), 2*valueMax) + ")"
 }
 
-// outcomeOf is a tool result in one line: what went wrong if something did, else
-// its first line, and its size where that is not all.
-func outcomeOf(s *source) string {
+// outcomeOf is a tool result in one line: what went wrong if something did (then
+// bad is true), else its first line, and its size where that is not all.
+func outcomeOf(s *source) (said string, bad bool) {
 	text := strings.TrimSpace(s.text)
 	switch {
 	case s.later:
-		return "the same as a later result"
+		return "the same as a later result", false
 	case text == "":
-		return "nothing"
+		return "nothing", false
 	case len(text) <= outcomeMax:
-		return oneLine(text)
+		return oneLine(text), troubleOf(text) != troubleNone || failedExit(text)
 	}
-	first := ""
+	first, warned := "", ""
 	head, tail := clip(text, proseHead, proseTail)
 	for _, part := range [...]string{head, tail} {
 		for len(part) > 0 {
@@ -31,15 +32,26 @@ func outcomeOf(s *source) string {
 			if line = strings.TrimSpace(cutEnd(line, 4*unitMax)); line == "" {
 				continue
 			}
-			if troubled(line) {
-				return cutEnd(oneLine(line), troubleMax)
+			switch trouble := troubleOf(line); {
+			case trouble == troubleTold:
+				return cutEnd(oneLine(line), troubleMax), true
+			case trouble == troubleSeen:
+				warned = cmp.Or(warned, line)
 			}
-			if first == "" {
-				first = line
-			}
+			first = cmp.Or(first, line)
 		}
 	}
-	return cutEnd(oneLine(first), outcomeMax) + " (" + strconv.Itoa(len(text)) + " bytes)"
+	if warned != "" {
+		return cutEnd(oneLine(warned), troubleMax), true
+	}
+	if at := strings.LastIndexByte(text, '\n'); at > 0 && failedExit(text[at+1:]) {
+		return strings.TrimSuffix(cutEnd(oneLine(first), outcomeMax), "…") + " … " + oneLine(text[at+1:]), true
+	}
+	said = cutEnd(oneLine(first), outcomeMax)
+	if len(text) >= sizeLeast {
+		said += " (" + strconv.Itoa(len(text)) + " bytes)"
+	}
+	return said, false
 }
 
 // resultPieces divides a tool result: its beginning, its end, and what tells of
@@ -54,7 +66,7 @@ func resultPieces(text string, visit func(string)) {
 	for left := resultLines; left > 0 && between != ""; {
 		var line string
 		line, between, _ = strings.Cut(between, "\n")
-		if len(line) <= 4*unitMax && troubled(line) {
+		if len(line) <= 4*unitMax && troubleOf(line) != troubleNone {
 			visit(cutEnd(oneLine(line), unitMax))
 			left--
 		}
@@ -62,15 +74,39 @@ func resultPieces(text string, visit func(string)) {
 	chunks(tail, visit)
 }
 
-// troubled reports whether a line tells of something that went wrong, and does
-// not merely speak of errors, as source code does.
-func troubled(line string) bool {
+// trouble is what a line tells of something that went wrong.
+type trouble int
+
+const (
+	troubleNone trouble = iota
+	troubleSeen         // that something did
+	troubleTold         // what did
+)
+
+// troubleOf is what a line tells of trouble; one that merely speaks of errors, as
+// source code does, tells of none.
+func troubleOf(line string) trouble {
 	for _, w := range [...]string{
-		"rror:", "ERROR", "FAIL", "xception:", "panic:", "atal:", "FATAL", "Traceback", "ermission denied",
-		"o such file", "ot found", "onnection refused", "imed out", "exit status 1", "exit code 1", "exited with code 1",
+		"rror:", "xception:", "panic:", "atal:", " error TS", "Exception in", "ermission denied", "o such file", "onnection refused", "imed out",
 	} {
-		if at := strings.Index(line, w); at >= 0 {
-			return !coded(line, at)
+		if at := strings.Index(line, w); at >= 0 && !coded(line, at) {
+			return troubleTold
+		}
+	}
+	for _, w := range [...]string{"ERROR", "FAIL", "FATAL", "Traceback", "ot found"} {
+		if at := strings.Index(line, w); at >= 0 && !coded(line, at) {
+			return troubleSeen
+		}
+	}
+	return troubleNone
+}
+
+// failedExit reports whether a line is how a shell tells that a command failed.
+func failedExit(line string) bool {
+	for _, w := range [...]string{"exit status ", "exit code ", "exit code: ", "exited with code ", "exited with status "} {
+		if at := strings.Index(line, w); at >= 0 && len(line) <= 2*outcomeMax {
+			code := line[at+len(w):]
+			return code != "" && code[0] >= '1' && code[0] <= '9'
 		}
 	}
 	return false

@@ -16,8 +16,8 @@ const (
 const minMiddle Tokens = 160
 
 const (
-	carrierFrame Tokens = 8  // what a message that carries a handoff costs beside its texts
-	leftSteps           = 16 // in which a handoff gives way to a tail that grew
+	carrierFrame = Tokens(8)  // what a message that carries a handoff costs beside its texts
+	leftSteps    = Tokens(16) // in which a handoff gives way to a tail that grew
 )
 
 // shares are a budget in reference units: corrected tokens divided by the step.

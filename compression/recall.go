@@ -133,9 +133,14 @@ func (v *View) quote(best []passage) recall {
 	return recall{text: b.String(), best: best}
 }
 
-// blank reports whether a stretch of a text is white space, or none.
+// gapMost is the most white space between two passages that are one quotation, in
+// bytes: a line's end and how deep the next one is indented. More would cost what
+// no passage was counted for.
+const gapMost = 64
+
+// blank reports whether a stretch of a text is white space, or none, and short.
 func blank(text string, from, to int32) bool {
-	return from <= to && int(to) <= len(text) && strings.TrimSpace(text[from:to]) == ""
+	return from <= to && to-from <= gapMost && int(to) <= len(text) && strings.TrimSpace(text[from:to]) == ""
 }
 
 // quotation is one passage with its role and position.

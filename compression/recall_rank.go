@@ -177,8 +177,19 @@ func (v *View) fill(texts []string, all []scored, handoff string, room Tokens) [
 		left -= n
 		chosen = append(chosen, p)
 	}
-	for len(chosen) > 0 && v.tokens(v.quote(chosen).text) > room { // counted apart it came to less
-		chosen = chosen[:len(chosen)-1]
+	return v.within(chosen, room)
+}
+
+// within is the best of the passages that take at most room together: counted
+// apart they may have come to less. What is too much goes in few steps, since each
+// counts all that is left.
+func (v *View) within(chosen []passage, room Tokens) []passage {
+	for len(chosen) > 0 {
+		n := v.tokens(v.quote(chosen).text)
+		if n <= room {
+			break
+		}
+		chosen = chosen[:min(len(chosen)-1, int(int64(len(chosen))*int64(room)/int64(n)))]
 	}
 	return chosen
 }

@@ -382,6 +382,27 @@ func TestRecallGivesWayFirst(t *testing.T) {
 	}
 }
 
+// White space between passages is no passage: it is neither quoted nor counted
+// again and again.
+func TestRecallLeavesWhiteSpaceOut(t *testing.T) {
+	var b strings.Builder
+	for i := range 200 {
+		fmt.Fprintf(&b, "%s a%d.%s", []string{"The lantern", "A canyon", "A canyon"}[i%3], i, strings.Repeat("\n \t\r", 500))
+	}
+	b.WriteString("KX-4711 is red.")
+	body := request(said("user", "go"), said("assistant", b.String()), said("user", "b"), said("assistant", "c"), said("user", "What of KX-4711, the lantern?"))
+	v := view(t, body)
+	h := handoffAt(v, 4, "NOTES")
+	bud := recalling(1_000_000, 20_000)
+	f := mustFold(t, v, h, bud)
+	judge(t, body, f, h, bud)
+	r := parse(t, string(f.Body))
+	got := between(r.Text(len(r.Messages) - 1))
+	if f.Recalled < 200 || strings.Contains(got, "\r\n \t\r") || len(got) > 20_000 {
+		t.Errorf("%d passages in %d bytes", f.Recalled, len(got))
+	}
+}
+
 func FuzzRecall(f *testing.F) {
 	f.Add("The key is KX-4711.", "Where is KX-4711?", `{"a":"KX-4711"}`, 300)
 	f.Add("我最喜欢的小说是流浪地球。", "我最喜欢的小说是什么？", "", 90)
@@ -405,4 +426,30 @@ func FuzzRecall(f *testing.F) {
 			t.Fatal("another memo gives other bytes")
 		}
 	})
+}
+
+// The correction of the upstream's counts moves from answer to answer. What is
+// recalled under one handoff does not move with it, on this replica or another.
+func TestRecallKeepsTheStepOfTheHandoff(t *testing.T) {
+	m := []string{said("system", "You are a careful assistant.")}
+	for i := range 60 {
+		answer := words(i+100, 60)
+		if i%5 == 2 {
+			answer = fmt.Sprintf("Ferry %d leaves pier KX-4711 at noon. ", i) + answer
+		}
+		m = append(m, said("user", words(i, 60)), said("assistant", answer))
+	}
+	v := view(t, request(append(m, said("user", "When does the ferry leave KX-4711?"))...))
+	s := settings()
+	s.Recall = 0.10
+	limits := window.Limits{Total: 16_000, Source: window.Config}
+	before, after := window.NewBudget(limits, s, 0, 1.14, 1.15), window.NewBudget(limits, s, 0, 1.16, 1.3)
+	h := v.Deterministic(before, s, nil)
+	first, second := mustFold(t, v, h, before), mustFold(t, v, h, after)
+	if first.Recalled == 0 || first.Shrunk > 0 || second.Shrunk > 0 {
+		t.Fatalf("%d passages recalled, %d and %d messages shrunk: the case is not the one meant", first.Recalled, first.Shrunk, second.Shrunk)
+	}
+	if !bytes.Equal(first.Body, second.Body) {
+		t.Errorf("%d passages, and %d after the correction moved", first.Recalled, second.Recalled)
+	}
 }

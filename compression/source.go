@@ -1,6 +1,7 @@
 package compression
 
 import (
+	"cmp"
 	"strings"
 
 	"github.com/foldgate/foldgate/compression/chat"
@@ -11,12 +12,17 @@ import (
 // that nothing written from it can hold one, and no cut can leave a part of one
 // that is not recognised any more.
 type source struct {
-	role  chat.Role
-	name  string
-	text  string
-	calls []sourceCall
+	position int // of the message after the head, -1 for a line of an earlier handoff
+	role     chat.Role
+	name     string
+	text     string
+	calls    []sourceCall
 	// later: a result that a newer one repeats to the byte. It is told there.
 	later bool
+	// verbatim: a user message of which a copy stands after the handoff.
+	verbatim bool
+	// asked: of a user message before the others nothing but the request is told.
+	asked bool
 	// notes is what a line of an earlier handoff weighs, 0 for a message; heading
 	// is the one that it stood under, if any.
 	notes   int64
@@ -38,13 +44,12 @@ func (v *View) sources(out []source, from, to int) []source {
 	newest := map[string]int{}
 	for p := from; p < to; p++ {
 		m := &v.Messages[v.Head+p]
-		s := source{role: m.Role, name: speaker(m.Name), text: v.said(v.Head + p)}
+		s := source{position: p, role: m.Role, name: speaker(m.Name), text: v.said(v.Head + p)}
 		for i := range m.Calls {
 			c := &m.Calls[i]
 			s.calls = append(s.calls, sourceCall{
-				name: redact.Text(c.Name), arguments: redact.Text(v.Decode(c.Arguments)), result: -1,
+				name: redact.Text(cmp.Or(c.Name, c.Type)), arguments: redact.Text(v.Decode(c.Arguments)), result: -1,
 			})
-			byID[callKey(c.ID, c.Name)] = place{len(out), i}
 		}
 		if m.Role.Result() {
 			if at, ok := byID[callKey(m.ToolCallID, m.Name)]; ok {
@@ -60,7 +65,20 @@ func (v *View) sources(out []source, from, to int) []source {
 		if m.Role == chat.RoleUser {
 			out = readNotes(out, handoffIn(v.Text(v.Head+p)))
 		}
+		for i := range m.Calls { // last: a message of any role may call, and a result answer itself
+			byID[callKey(m.Calls[i].ID, m.Calls[i].Name)] = place{len(out), i}
+		}
 		out = append(out, s)
+	}
+	return out
+}
+
+// requested reads the user's messages among the first n after the head.
+func (v *View) requested(out []source, n int) []source {
+	for p := range n {
+		if m := &v.Messages[v.Head+p]; m.Role == chat.RoleUser {
+			out = append(out, source{position: p, role: m.Role, name: speaker(m.Name), text: v.said(v.Head + p), asked: true})
+		}
 	}
 	return out
 }
@@ -75,6 +93,8 @@ func (v *View) said(i int) string {
 		text = OwnText(text)
 	case chat.RoleAssistant:
 		text = withoutThoughts(text)
+	case chat.RoleTool, chat.RoleFunction:
+		text = withoutEscapes(text)
 	}
 	if m.ContentKind != chat.ContentArray && m.Refusal.Empty() && m.Audio.Empty() {
 		return redact.Text(text)

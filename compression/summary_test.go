@@ -295,3 +295,29 @@ func TestDeterministicWithoutSpaces(t *testing.T) {
 		}
 	}
 }
+
+// A summary replaces the handoff before it and what came since, not what that
+// handoff had replaced already: it has to be smaller than those two.
+func TestAcceptMeasuresAgainstTheHandoffBefore(t *testing.T) {
+	v := view(t, request(garden(40, 60)...))
+	b := budget(20_000)
+	from, covered := 30, 34
+	for !v.Legal(from) {
+		from++
+	}
+	for !v.Legal(covered) {
+		covered++
+	}
+	previous := handoffAt(v, from, "short notes")
+	long := compression.Answer{Text: "## Done\n" + words(3, 900), FinishReason: "stop"}
+	if _, err := v.Accept(long, nil, covered, b); err != nil {
+		t.Fatalf("without a handoff before it: %v", err)
+	}
+	var refused *compression.RefusedError
+	if _, err := v.Accept(long, &previous, covered, b); !errors.As(err, &refused) || refused.Reason != "ineffective" {
+		t.Errorf("longer than the notes before and what came since: %v", err)
+	}
+	if _, err := v.Accept(compression.Answer{Text: "## Done\n" + words(3, 60), FinishReason: "stop"}, &previous, covered, b); err != nil {
+		t.Errorf("shorter: %v", err)
+	}
+}

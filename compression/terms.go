@@ -143,8 +143,12 @@ func scanWord(s string, i int, visit func(string, termKind)) int {
 
 // scanRun visits what an ASCII run holds: the identifier that it is, or its words.
 func scanRun(run string, visit func(string, termKind)) {
-	run = strings.TrimRight(run, ".:/-+#\\")
-	run = strings.TrimLeft(run, ":-+#")
+	for run != "" && strings.IndexByte(".:/-+#\\", run[len(run)-1]) >= 0 {
+		run = run[:len(run)-1]
+	}
+	for run != "" && strings.IndexByte(":-+#", run[0]) >= 0 {
+		run = run[1:]
+	}
 	if run == "" {
 		return
 	}

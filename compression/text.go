@@ -5,10 +5,6 @@ import (
 	"unicode/utf8"
 )
 
-// maxWord bounds how far a cut moves so that it divides no word: longer runs are
-// data, not names.
-const maxWord = 160
-
 // clip keeps the beginning and the end of s and cuts at characters.
 func clip(s string, head, tail int) (string, string) {
 	if len(s) <= head+tail {
@@ -38,28 +34,22 @@ func runeStart(s string, i int) int {
 	return i
 }
 
-// wordEnd is the last place at or before i where no word goes on, more than 0:
-// where the words are longer than maxWord, the place itself.
+// wordEnd is the last place at or before i where no word goes on; 0 where one
+// fills all of it.
 func wordEnd(s string, i int) int {
 	if i >= len(s) {
 		return len(s)
 	}
-	i = max(runeStart(s, i), firstRune(s))
-	for k := i; k > 0 && i-k < maxWord; k-- {
-		if !inWord(s, k) {
-			return k
-		}
+	for i = runeStart(s, i); i > 0 && inWord(s, i); {
+		i--
 	}
 	return i
 }
 
-// wordStart is the first place at or after i where a word may begin.
+// wordStart is the first place at or after i where a word may begin, else len(s).
 func wordStart(s string, i int) int {
-	i = runeStart(s, i)
-	for k := i; k < len(s) && k-i < maxWord; k++ {
-		if !inWord(s, k) {
-			return k
-		}
+	for i = runeStart(s, i); i < len(s) && inWord(s, i); {
+		i++
 	}
 	return i
 }
@@ -87,17 +77,18 @@ func spacedWord(r rune) bool {
 	return r < utf8.RuneSelf && runByte(byte(r)) || wordRune(r) && !unspaced(r)
 }
 
-func firstRune(s string) int {
-	_, size := utf8.DecodeRuneInString(s)
-	return size
-}
-
-// cutText shortens s to about n bytes, by its beginning and its end.
+// cutText shortens s to about n bytes, by its beginning and its end. A word that
+// leaves no room for anything else is kept whole where it is short.
 func cutText(s string, n int) string {
 	if len(s) <= n {
 		return s
 	}
 	head, tail := clipWords(s, n*2/3, n/3)
+	if tail == "" {
+		if at := wordEnd(s, len(s)-n/3); at >= len(head) && len(s)-at <= n {
+			tail = s[at:]
+		}
+	}
 	return strings.TrimSpace(head) + " … " + strings.TrimSpace(tail)
 }
 
@@ -106,7 +97,7 @@ func cutEnd(s string, n int) string {
 	if len(s) <= n {
 		return s
 	}
-	return s[:wordEnd(s, n)] + "…"
+	return strings.TrimRight(s[:wordEnd(s, n)], " \n") + "…"
 }
 
 // oneLine replaces runs of white space by one space.
@@ -117,4 +108,25 @@ func oneLine(s string) string {
 		}
 	}
 	return s
+}
+
+// withoutEscapes drops the colours and cursor moves that programs write for a
+// terminal.
+func withoutEscapes(s string) string {
+	const escape = "\x1b["
+	at := strings.Index(s, escape)
+	if at < 0 {
+		return s
+	}
+	var b strings.Builder
+	for ; at >= 0; at = strings.Index(s, escape) {
+		b.WriteString(s[:at])
+		end := at + len(escape)
+		for end < len(s) && s[end] >= ' ' && s[end] < '@' {
+			end++
+		}
+		s = s[min(end+1, len(s)):]
+	}
+	b.WriteString(s)
+	return b.String()
 }

@@ -17,6 +17,7 @@ const (
 	nameMost    = 40       // a name beside a role, and a type
 	outcomeMax  = 70       // a result inside a call's line
 	troubleMax  = 140      // a result that tells of trouble
+	sizeLeast   = 500      // under which a result's size is not worth telling
 	proseHead   = 48 << 10 // how much of a message is looked at: its beginning
 	proseTail   = 16 << 10 // and its end
 	resultHead  = 3 << 10  // of a tool result
@@ -26,8 +27,9 @@ const (
 
 // What a piece counts for by who said it, in tenths.
 const (
-	weightUser      = 20
+	weightUser      = 13
 	weightCall      = 20
+	weightTrouble   = 24 // a call that failed
 	weightNotes     = 20 // a line of an earlier handoff
 	weightAssistant = 10
 	weightArgument  = 6
@@ -58,6 +60,7 @@ func (n *notes) divide(i int) {
 	switch {
 	case s.notes > 0:
 		n.divideProse(s.text, s.notes, from)
+	case s.verbatim, s.asked:
 	case s.role == chat.RoleUser:
 		n.divideProse(s.text, weightUser, from)
 	case s.role.Result():
@@ -87,12 +90,15 @@ func (n *notes) divideCall(i int, c *sourceCall) {
 	start := len(n.arena)
 	line := callText(c.name, c.arguments)
 	n.scan(line, start, origin{source: i, spoken: true, argument: short})
-	outcome := "no result"
+	outcome, weight := "no result", int64(weightCall)
 	if c.result >= 0 {
-		outcome = outcomeOf(&n.sources[c.result])
+		var bad bool
+		if outcome, bad = outcomeOf(&n.sources[c.result]); bad {
+			weight = weightTrouble
+		}
 		n.scan(outcome, start, origin{source: c.result})
 	}
-	n.push(line+" -> "+outcome, weightCall, i, start)
+	n.push(line+" -> "+outcome, weight, i, start)
 	n.units[len(n.units)-1].call = true
 	if short {
 		return
@@ -101,8 +107,11 @@ func (n *notes) divideCall(i int, c *sourceCall) {
 		head, tail := clipWords(v, proseHead, proseTail)
 		for _, part := range [...]string{head, tail} {
 			chunks(part, func(t string) {
+				before := len(n.units)
 				n.add(t, weightArgument, origin{source: i})
-				n.units[len(n.units)-1].call = true
+				if len(n.units) > before {
+					n.units[before].call = true
+				}
 			})
 		}
 	})
@@ -111,6 +120,9 @@ func (n *notes) divideCall(i int, c *sourceCall) {
 // add makes a unit of a text.
 func (n *notes) add(text string, weight int64, from origin) {
 	text = oneLine(text)
+	if weight <= weightArgument && n.shapes.common(text) {
+		return
+	}
 	start := len(n.arena)
 	n.scan(text, start, from)
 	n.push(text, weight, from.source, start)
@@ -154,7 +166,12 @@ func sentences(s string, visit func(string)) {
 				flush(last)
 				continue
 			}
-			flush(start + wordEnd(s[start:], i-start))
+			if size := wordEnd(s[start:], i-start); size > 0 {
+				flush(start + size)
+				continue
+			}
+			start = wordStart(s, i) // one run longer than any name is data
+			i, last = start, start
 			continue
 		}
 		if !ends {
@@ -198,7 +215,10 @@ func chunks(s string, visit func(string)) {
 			end = nl + 1
 		}
 		if end > unitMax {
-			end = wordEnd(s, unitMax)
+			if end = wordEnd(s, unitMax); end == 0 { // data
+				s = s[wordStart(s, unitMax):]
+				continue
+			}
 			if at := strings.LastIndexByte(s[:end], ','); at > unitMin {
 				end = at + 1
 			}

@@ -84,10 +84,7 @@ func (x *exchange) afterTooLarge(p plan, first *answer) {
 // the limit that the upstream named, or within three quarters of what was sent
 // where it named none that this request breaks.
 func (x *exchange) lighter(p plan, r refusal.Refusal) (again plan, guessed bool) {
-	sent := int64(len(x.captured.Raw))
-	if p.body != nil {
-		sent = int64(len(p.body))
-	}
+	sent := int64(len(x.wire(p)))
 	limit := r.Bytes
 	if guessed = limit == 0 || limit >= sent; guessed {
 		limit = sent / 4 * 3

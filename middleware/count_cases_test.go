@@ -389,6 +389,63 @@ func TestPeers28And29And36OverflowsOfLocalServers(t *testing.T) {
 	}
 }
 
+// A server may add an output of its own choice to a request that names none. Its
+// error says how much, and the second try leaves room for that.
+func TestAnOverflowTellsWhatTheAnswerTakes(t *testing.T) {
+	const over = `{"error":{"message":"This model's maximum context length is 4000 tokens. However, you requested 5600 tokens (2600 in the messages, 3000 in the completion). Please reduce the length of the messages or completion.","type":"invalid_request_error","param":"messages","code":"context_length_exceeded"}}`
+	up := newStub(t, overflowing(8000, answerStatus(400, over)))
+	g := newGateway(t, options{up: up, sum: newStub(t, answerStatus(500, `{}`)), window: unruled})
+	a := g.post(t, request(talk("out", 12), "model", "unheard-of"))
+	if a.status != 200 || !strings.Contains(a.header.Get("Foldgate-Fold"), "retried") {
+		t.Fatalf("got %d %s", a.status, a.header.Get("Foldgate-Fold"))
+	}
+	if n := countOf(t, up.last(t).Body); n > 1000 {
+		t.Errorf("%d tokens were sent, which leaves no 3000 of 4000", n)
+	}
+}
+
+// An overflow error that names no limit teaches none: what is guessed for the
+// second try is not told as the window, nor kept.
+func TestAGuessedWindowIsNotTold(t *testing.T) {
+	const over = `{"error":{"message":"Your input exceeds the context window of this model. Please adjust your input and try again.","type":"invalid_request_error","code":"context_length_exceeded"}}`
+	up := newStub(t, overflowing(12_000, answerStatus(400, over)))
+	g := newGateway(t, options{up: up, sum: newStub(t, answerStatus(500, `{}`)), window: unruled})
+	m := request(talk("guess", 16), "model", "unheard-of")
+	for range 2 {
+		a := g.post(t, m)
+		tokens := a.header.Get("Foldgate-Tokens")
+		if a.status != 200 || !strings.Contains(a.header.Get("Foldgate-Fold"), "retried") || strings.Contains(tokens, "window=") || !strings.Contains(tokens, "source=unknown") {
+			t.Errorf("got %d %s, %s", a.status, a.header.Get("Foldgate-Fold"), tokens)
+		}
+	}
+}
+
+// A limit of the table may be wrong. The first request that it would refuse goes on
+// as it came, and the upstream's answer decides about those after it, also where it
+// tells no usage.
+func TestALimitThatRefusesIsChecked(t *testing.T) {
+	m := request([]msg{{"role": "user", "content": words("big", 1, 24_000)}}, "model", "gpt-4")
+	for name, tc := range map[string]struct {
+		answer        func(http.ResponseWriter, *http.Request, stubCall)
+		first, second int
+		calls         int
+	}{
+		"it is wrong": {answerOK, 200, 200, 2},
+		"it is right": {answerStatus(400, openaiOverflow), 400, 400, 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := newGateway(t, options{up: newStub(t, tc.answer), window: unruled})
+			first := g.post(t, m)
+			if got := g.up.last(t).Body; first.status != tc.first || !bytes.Equal(got, mustJSON(t, m)) {
+				t.Errorf("the first: %d %s, %d bytes were sent", first.status, first.header.Get("Foldgate-Fold"), len(got))
+			}
+			if second := g.post(t, m); second.status != tc.second || chatCalls(g.up) != tc.calls {
+				t.Errorf("the second: %d %s after %d calls", second.status, second.header.Get("Foldgate-Fold"), chatCalls(g.up))
+			}
+		})
+	}
+}
+
 // Peers 30: the overflow comes inside a stream of status 200, under a name of its
 // own or after comments, before the caller saw a byte.
 func TestPeer30AnOverflowInsideAStream(t *testing.T) {
@@ -515,4 +572,30 @@ func TestObserveLearnsFromWhatPassesBy(t *testing.T) {
 			}
 		}
 	})
+}
+
+// An error may quote what was sent, or speak of something else that is too large.
+// A limit that the request does not break teaches nothing.
+func TestALimitThatIsNotBrokenIsNotLearned(t *testing.T) {
+	for name, said := range map[string]string{
+		"bytes":  `{"error":{"message":"could not fetch image_url: payload size exceeds the limit: 20000 bytes"}}`,
+		"tokens": `{"error":{"message":"Invalid value: 'maximum context length is 8192 tokens' in messages[1].name"}}`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			up := newStub(t, answerStatus(400, said))
+			g := newGateway(t, options{up: up, window: window.BookConfig{Default: 128_000}})
+			if a := g.post(t, request([]msg{{"role": "user", "content": "What is in the picture?"}})); a.status != 400 || string(a.body) != said {
+				t.Fatalf("got %d %s", a.status, a.body)
+			}
+			up.setAnswer(answerOK)
+			m := []msg{{"role": "user", "content": "Start."}}
+			for range 10 {
+				m = append(m, msg{"role": "assistant", "content": strings.Repeat("lantern quartz ", 400)}, msg{"role": "user", "content": "Go on."})
+			}
+			body := mustJSON(t, request(m))
+			if a := g.post(t, body); a.fold() != "none" || !bytes.Equal(forwarded(t, up), body) {
+				t.Errorf("got %s, %s, %d of %d bytes", a.header.Get("Foldgate-Fold"), a.header.Get("Foldgate-Tokens"), len(forwarded(t, up)), len(body))
+			}
+		})
+	}
 }

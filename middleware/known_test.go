@@ -158,6 +158,34 @@ func TestWhatIsKnownBelongsToExactlyOnePrefix(t *testing.T) {
 	}
 }
 
+// What is known of a request folded with one handoff says nothing of the same
+// request folded with another that covers as much.
+func TestWhatIsKnownBelongsToOneHandoff(t *testing.T) {
+	const more = 5 // than our count: too few to correct anything by
+	up := newStub(t, answerCounted(func(b []byte) int { return int(countOf(t, b)) + more }))
+	g := newGateway(t, options{up: up})
+	m := request(talk("h", 24))
+	a := g.post(t, m)
+	up.setAnswer(answerOK)
+	again := g.post(t, m)
+	if got, want := again.tokensField("after"), int(countOf(t, forwarded(t, up)))+more; a.fold() != "committed" || again.fold() != "reused" || got != want {
+		t.Fatalf("%s, then %s with after=%d, want %d", a.fold(), again.fold(), got, want)
+	}
+	old := stored(t, g, a).Checkpoints[0]
+	if _, err := g.store.RestoreOperator(t.Context(), a.key(), old.Fence, "01890a5d-ac96-774b-bcce-b302099a8057"); err != nil {
+		t.Fatal(err)
+	}
+	g.Drop(a.key())
+	g.sum.setAnswer(answerSummary("Other notes. " + words("notes", 1, 60)))
+	b := g.post(t, m)
+	if now := stored(t, g, b).Checkpoints; b.fold() != "committed" || len(now) != 1 || now[0].Target != old.Target {
+		t.Fatalf("the second time: %s, %d checkpoints", b.header.Get("Foldgate-Fold"), len(now))
+	}
+	if got, want := b.tokensField("after"), int(countOf(t, forwarded(t, up))); got != want {
+		t.Errorf("folded with other notes: after=%d, want %d", got, want)
+	}
+}
+
 // Counts that no vocabulary gives, and those of answers that were cut off or
 // turned into errors, are not taken.
 func TestCountsThatSayNothingAreNotKept(t *testing.T) {
@@ -167,6 +195,7 @@ func TestCountsThatSayNothingAreNotKept(t *testing.T) {
 	for name, answer := range map[string]func(http.ResponseWriter, *http.Request, stubCall){
 		"ten times as many": answerCounted(func([]byte) int { return 60_000 }),
 		"a tenth":           answerCounted(func([]byte) int { return 600 }),
+		"cut silently":      answerCounted(func([]byte) int { return 4096 }),
 		"an error after it": func(w http.ResponseWriter, _ *http.Request, _ stubCall) {
 			w.Header().Set("Content-Type", "text/event-stream")
 			io.WriteString(w, chunk(7777)+"data: {\"error\":{\"message\":\"prompt is too long\",\"code\":400}}\n\n")

@@ -74,16 +74,17 @@ func newLearner(c Config, client *llm.Client, background *sync.WaitGroup) (*lear
 // seen is told of every request that was looked into, before it is decided.
 func (l *learner) seen(x *exchange) {
 	if l.store != nil && len(x.captured.Decoded) >= shareFrom {
-		l.use(x.ctx(), x.scope, x.start)
+		l.use(x.ctx(), x.scope, x.start, x.m.cfg.Mode)
 	}
 	if !x.m.cfg.IgnoreAdvertised && l.worthAsking(x.limits, len(x.captured.Decoded)) {
 		l.ask(x)
 	}
 }
 
-// done is told of every request at its end, when it has taught what it could.
+// done is told of every request at its end, when it has taught what it could. What
+// was only observed is kept for this replica.
 func (l *learner) done(x *exchange) {
-	if l.store == nil || x.envelope.Messages.Empty() || !l.book.Unshared(x.scope, x.envelope.Model, x.start.Add(x.report.Total)) {
+	if l.store == nil || x.m.cfg.Mode == ModeObserve || x.envelope.Messages.Empty() || !l.book.Unshared(x.scope, x.envelope.Model, x.start.Add(x.report.Total)) {
 		return
 	}
 	l.tell(x.ctx(), x.scope, x.envelope.Model)

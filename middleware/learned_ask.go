@@ -8,6 +8,7 @@ import (
 
 	"github.com/foldgate/foldgate/compression/llm"
 	"github.com/foldgate/foldgate/compression/window"
+	"github.com/foldgate/foldgate/internal/plain"
 )
 
 // When an upstream is asked what its models accept.
@@ -80,7 +81,7 @@ func (l *learner) ask(x *exchange) {
 		a, err := l.client.Advertised(ctx, call)
 		l.answered(scope, models, a, err, time.Now())
 		l.logger.LogAttrs(ctx, slog.LevelDebug, "asked the upstream for its windows",
-			slog.Int("models", len(a.Models)), slog.Bool("changing", a.Changing), slog.Any("error", err))
+			slog.Int("models", len(a.Models)), slog.Bool("changing", a.Changing), slog.String("error", plain.Error(err)))
 	})
 	if !started {
 		l.answered(scope, nil, llm.Advertisement{}, context.Canceled, x.start)

@@ -29,12 +29,14 @@ type sharedScope struct {
 	used       time.Time
 	load       bool                // its lessons are to be loaded
 	tell       map[string]struct{} // models to be told of; at most window.MaxModels
+	// mode is that of its last request: who observes writes nothing.
+	mode Mode
 	// own is how many announcements to expect that are our own.
 	own int
 }
 
 // use notes that a scope is in use. The first time its lessons are loaded.
-func (l *learner) use(ctx context.Context, scope window.Scope, now time.Time) {
+func (l *learner) use(ctx context.Context, scope window.Scope, now time.Time, mode Mode) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	s := l.scope(scope)
@@ -42,7 +44,7 @@ func (l *learner) use(ctx context.Context, scope window.Scope, now time.Time) {
 		s.load = true
 		l.awake(ctx)
 	}
-	s.used = now
+	s.used, s.mode = now, mode
 }
 
 // tell has a model's lesson saved.
@@ -148,10 +150,10 @@ func (l *learner) visit(ctx context.Context, marked func(*sharedScope) bool) boo
 			l.mu.Unlock()
 			continue
 		}
-		tell := s.tell
+		tell, mode := s.tell, s.mode
 		s.load, s.tell = false, map[string]struct{}{}
 		l.mu.Unlock()
-		saved, err := l.swap(ctx, scope, s.name, tell)
+		saved, err := l.swap(ctx, scope, s.name, tell, mode)
 		l.mu.Lock()
 		s.own += saved
 		if err != nil { // what was not told is in the book as before
@@ -180,8 +182,8 @@ func (l *learner) marked(is func(*sharedScope) bool) []window.Scope {
 
 // swap takes in what the store has of a scope, and then saves the models to be
 // told of, and those of which this replica turned out to know more: so no replica
-// overwrites what another one said.
-func (l *learner) swap(ctx context.Context, scope window.Scope, name string, tell map[string]struct{}) (saved int, err error) {
+// overwrites what another one said. Who observes tells nobody.
+func (l *learner) swap(ctx context.Context, scope window.Scope, name string, tell map[string]struct{}, mode Mode) (saved int, err error) {
 	ctx, cancel := context.WithTimeout(ctx, storeTimeout)
 	defer cancel()
 	values, err := l.store.Load(ctx, name)
@@ -192,7 +194,7 @@ func (l *learner) swap(ctx context.Context, scope window.Scope, name string, tel
 	models := slices.Sorted(maps.Keys(values))
 	for _, model := range models[:min(len(models), window.MaxModels)] {
 		merged, err := l.book.Import(scope, model, values[model], time.Now())
-		if err == nil && merged.Ahead { // what cannot be read is left alone
+		if err == nil && merged.Ahead && mode != ModeObserve { // what cannot be read is left alone
 			tell[model] = struct{}{}
 		}
 	}

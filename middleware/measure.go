@@ -3,6 +3,7 @@ package middleware
 import (
 	"errors"
 
+	"github.com/foldgate/foldgate/compression"
 	"github.com/foldgate/foldgate/compression/chat"
 	"github.com/foldgate/foldgate/compression/window"
 	"github.com/foldgate/foldgate/ownership"
@@ -19,7 +20,7 @@ func (x *exchange) decide() (plan, error) {
 	if reason := x.look(); reason != "" {
 		return x.asItCame(reason), nil
 	}
-	if x.windowUnknown() && !x.overBytes() {
+	if x.windowUnknown() && !x.overBytes() && !x.observed() {
 		p := x.asItCame(reasonUnknownWindow)
 		p.hold = len(x.captured.Decoded) >= smallestWindow
 		return p, nil
@@ -109,7 +110,7 @@ func elements(r *chat.Request) int {
 // measure estimates and counts, and goes on to fold what is over the trigger.
 func (x *exchange) measure() (p plan, err error) {
 	defer x.traceFold()(&p, &err)
-	if !x.overBytes() {
+	if !x.overBytes() && !x.observed() {
 		_, high := x.view.Bounds()
 		if x.budget.Corrected(high) <= window.Tokens(stayShare*float64(x.budget.Trigger)) {
 			return x.asItCame(reasonUnder), nil // clearly under
@@ -160,7 +161,7 @@ func (x *exchange) original(reason string) plan {
 	}
 	p := x.asItCame(reason)
 	p.sent, p.size = x.counted, x.sizeOf(nil)
-	p.hold = float64(x.report.Before) > float64(max(x.limits.Total, x.limits.Input))/2
+	p.hold = x.m.cfg.Mode == ModeFold && float64(x.report.Before) > float64(max(x.limits.Total, x.limits.Input))/2
 	return p
 }
 
@@ -172,11 +173,20 @@ func (x *exchange) identify() ownership.Key {
 	return anchorKey(x.scope.Tenant, x.view.Anchor())
 }
 
-// observe reports what a fold without a model would come to, and changes nothing.
+// observed reports whether the request is counted for whoever chooses windows and
+// triggers, also where the decision could do without: its window is not known, or
+// it is clearly under the trigger that is set now.
+func (x *exchange) observed() bool {
+	return x.m.cfg.Mode == ModeObserve && len(x.captured.Decoded) >= smallestWindow
+}
+
+// observe reports what a fold without a model would come to, also where that does
+// not fit, and changes nothing.
 func (x *exchange) observe() plan {
 	p := x.original(reasonMode)
 	h := x.view.Deterministic(x.budget, x.m.cfg.Settings, nil)
-	if folded, err := x.view.Fold(h, x.budget); err == nil {
+	folded, err := foldOrShrink(x.view, h, x.budgetFor(&h))
+	if unfit := (*compression.UnfitError)(nil); err == nil || errors.As(err, &unfit) {
 		x.report.After = folded.Tokens
 	}
 	return p

@@ -57,12 +57,13 @@ func (x *exchange) relearn(p plan, r refusal.Refusal) (again plan, err error) {
 }
 
 // learn keeps the limit for everybody, and the upstream's own count of what was
-// sent, where it is exact. An output that is too large by itself teaches nothing.
+// sent, where it is exact. An output that is too large by itself teaches nothing,
+// and neither does a limit that the request does not break.
 func (x *exchange) learn(p plan, r refusal.Refusal) {
 	book, model, now := x.m.cfg.Book, x.envelope.Model, time.Now()
 	switch {
 	case x.envelope.Messages.Empty(): // not looked into (bypassed): there is no model to learn for
-	case r.Kind == refusal.TooLarge && r.Bytes > 0:
+	case r.Kind == refusal.TooLarge && r.Bytes > 0 && r.Bytes < int64(len(x.wire(p))):
 		book.Learn(x.scope, model, window.Limits{Bytes: r.Bytes}, now)
 	case r.Kind == refusal.Overflow:
 		if p.sent > 0 && r.Actual > 0 && !r.LowerBound && !x.hidden {
@@ -72,10 +73,29 @@ func (x *exchange) learn(p plan, r refusal.Refusal) {
 				book.Observe(x.scope, model, window.Observation{Counted: p.sent, Reported: reported, At: now})
 			}
 		}
-		if r.Limit > 0 {
+		if r.Limit > 0 && !x.wellUnder(p, r.Limit) {
 			book.Learn(x.scope, model, learnedLimits(r), now)
 		}
 	}
+}
+
+// wire is what left for the upstream as a body.
+func (x *exchange) wire(p plan) []byte {
+	if p.body != nil {
+		return p.body
+	}
+	return x.captured.Raw
+}
+
+// wellUnder reports whether a request cannot be what broke a limit of tokens: it
+// has not half as many bytes, and a token covers one at least. The limit is then
+// something else's: of a quotation of what was sent, say.
+func (x *exchange) wellUnder(p plan, limit int) bool {
+	text := x.captured.Decoded
+	if p.body != nil {
+		text = p.body
+	}
+	return !x.envelope.Opaque && limit/2 > len(text)+int(x.named())
 }
 
 func learnedLimits(r refusal.Refusal) window.Limits {

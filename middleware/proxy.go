@@ -16,6 +16,8 @@ import (
 	"time"
 
 	"go.opentelemetry.io/otel/trace"
+
+	"github.com/foldgate/foldgate/internal/plain"
 )
 
 // ProxyConfig is what NewProxy needs.
@@ -67,7 +69,7 @@ func NewProxy(c ProxyConfig) http.Handler {
 		Rewrite:        p.rewrite,
 		Transport:      transport,
 		FlushInterval:  -1,
-		ErrorLog:       slog.NewLogLogger(p.logger.Handler(), slog.LevelWarn),
+		ErrorLog:       plain.Logger(p.logger, slog.LevelWarn),
 		BufferPool:     new(copyBuffers),
 		ModifyResponse: p.checkResponse,
 		ErrorHandler:   p.fail,
@@ -158,8 +160,8 @@ func (p *proxy) checkResponse(res *http.Response) error {
 	return nil
 }
 
-// fail answers for an upstream that gave no response. The upstream's address
-// and the error's text stay in the log.
+// fail answers for an upstream that gave no response. The upstream's address and
+// what is ours of the error's text stay in the log.
 func (p *proxy) fail(w http.ResponseWriter, r *http.Request, err error) {
 	inbound, _ := r.Body.(*inboundBody)
 	var tooLarge *http.MaxBytesError
@@ -170,11 +172,11 @@ func (p *proxy) fail(w http.ResponseWriter, r *http.Request, err error) {
 		abortResponse(r) // nobody is there to read an answer
 	case timedOut(err):
 		p.health.note(false)
-		p.logger.WarnContext(r.Context(), "upstream timed out", slog.Any("error", err))
+		p.logger.WarnContext(r.Context(), "upstream timed out", slog.String("error", plain.Error(err)))
 		writeError(w, r, codeUpstreamTimeout, "The upstream did not answer in time.", "")
 	default:
 		p.health.note(false)
-		p.logger.WarnContext(r.Context(), "upstream unreachable", slog.Any("error", err))
+		p.logger.WarnContext(r.Context(), "upstream unreachable", slog.String("error", plain.Error(err)))
 		writeError(w, r, codeUpstreamUnreachable, "The upstream could not be reached.", "")
 	}
 }

@@ -37,17 +37,19 @@ func (m *Middleware) startCall(ctx context.Context, route summaryRoute, call *ll
 	if m.tracer == nil {
 		return ctx, c
 	}
-	ctx, span := m.tracer.Start(ctx, semconv.SummaryPrefix+call.Model, trace.WithSpanKind(trace.SpanKindClient))
+	ctx, span := m.tracer.Start(ctx, semconv.SummarySpan(call.Model), trace.WithSpanKind(trace.SpanKindClient))
 	call.Header = tracedHeader(ctx, call.Header)
 	if span.IsRecording() {
 		c.span = span
 		span.SetAttributes(
 			semconv.KeyGenAIOperation.String(semconv.OperationChat),
 			semconv.KeyGenAIProvider.String(semconv.Provider(c.report.Address)),
-			semconv.KeyGenAIRequestModel.String(call.Model),
 			semconv.KeyGenAIRequestStream.Bool(true),
 			semconv.KeyRoute.String(route.name),
 		)
+		if semconv.ModelName(call.Model) {
+			span.SetAttributes(semconv.KeyGenAIRequestModel.String(call.Model))
+		}
 		span.SetAttributes(serverAttributes(c.report.Address, strconv.Itoa(c.report.Port))...)
 	}
 	return ctx, c
@@ -75,11 +77,11 @@ func (c *summaryCall) end(ctx context.Context, said llm.Answer, err error) {
 		return
 	}
 	defer c.span.End()
-	if said.Model != "" {
+	if semconv.ModelName(said.Model) {
 		c.span.SetAttributes(semconv.KeyGenAIResponseModel.String(said.Model))
 	}
 	if said.FinishReason != "" {
-		c.span.SetAttributes(semconv.KeyGenAIFinishReasons.StringSlice([]string{said.FinishReason}))
+		c.span.SetAttributes(semconv.KeyGenAIFinishReasons.StringSlice([]string{semconv.FinishReason(said.FinishReason)}))
 	}
 	if c.report.FirstText > 0 {
 		c.span.SetAttributes(semconv.KeyGenAIFirstChunk.Float64(c.report.FirstText.Seconds()))

@@ -140,6 +140,7 @@ var gone = map[string]string{
 	"env, symbols":             "MYSQL_ROOT_PASSWORD=‹p@ss,w0rd!x#1›",
 	"env, Rails":               "SECRET_KEY_BASE=‹" + made(hexes, 103, 64) + "›",
 	"env, AWS":                 "AWS_SECRET_ACCESS_KEY=‹" + made(base64s, 104, 40) + "›",
+	"env, padded":              "SIGNING_KEY=‹/" + made(base62, 105, 42) + "=›",
 	"env, suffixed":            "DB_PASSWORD_PROD=‹hunter2x›",
 	"env, docker inspect":      `"Env": ["PATH=/bin", "DB_PASSWORD=‹hunter2›"]`,
 	"env before a command":     "PGPASSWORD=‹s3cret› psql -h db",

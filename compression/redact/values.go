@@ -175,7 +175,8 @@ func noise(v string) bool {
 		return false
 	}
 	if v[0] == '/' || prefixed(v, 0, "./") || prefixed(v, 0, "~/") {
-		return len(v) == 40 && count(v, dot) == 0 && count(v, up) > 2 && count(v, low) > 2 // an AWS secret key may
+		// Base64 may: an AWS secret key, or what was padded.
+		return (len(v) == 40 || len(v) >= 24 && v[len(v)-1] == '=') && count(v, dot) == 0 && count(v, up) > 2 && count(v, low) > 2
 	}
 	if count(v, alnum|slash|equals|underscore|dash|dot) < len(v) && count(v, digit) > 0 && count(v, alpha) > 0 &&
 		!strings.ContainsAny(v, "/:,;|()[]{}<>\\") {

@@ -204,10 +204,16 @@ func (r *report) kindByCode() Kind {
 const contentTooLarge = 413
 
 // kindOf413 is what the status says by itself. Proxies and the servers behind
-// them mean bytes, and mostly say no more; some that count tokens use it too.
+// them mean bytes, and mostly say no more; some that count tokens use it too, and
+// some where one image or file is too large, which no smaller conversation helps.
 func (r *report) kindOf413() Kind {
 	if bytes.Contains(r.text, []byte("tokens")) {
 		return Overflow
+	}
+	for _, one := range [...]string{"image", "picture", "audio", "video", "attachment", "file size", "file is too", "file too"} {
+		if bytes.Contains(r.text, []byte(one)) {
+			return None
+		}
 	}
 	return TooLarge
 }

@@ -52,6 +52,8 @@ func TestTooManyBytes(t *testing.T) {
 		{"vercel", 413, `{"error":{"code":"FUNCTION_PAYLOAD_TOO_LARGE","message":"Request Entity Too Large"}}`, tooLarge(0)},
 		{"azure", 413, `{"error":{"code":"RequestEntityTooLarge","message":"The request entity is too large."}}`, tooLarge(0)},
 		{"RFC 9110", 413, "Content Too Large", tooLarge(0)},
+		{"one image", 413, `{"error":{"message":"image too large: at most 5 MB"}}`, refusal.Refusal{}},
+		{"one file", 413, `{"detail":"File size exceeds 20MB"}`, refusal.Refusal{}},
 		{"in a stream that began", 200, `{"error":{"message":"Request payload size exceeds the limit: 20971520 bytes.","code":400}}`, tooLarge(20971520)},
 		{"a limit that cannot be", 400, `{"error":{"message":"Request payload size exceeds the limit: 12 bytes."}}`, tooLarge(0)},
 		{"a limit out of this world", 400, `{"error":{"message":"Request payload size exceeds the limit: 99999999999999 bytes."}}`, tooLarge(0)},

@@ -51,8 +51,9 @@
 //
 // Export gives what was learned about one model as a small value, Import joins it
 // with what another book knows. Of each part (the limit, what was accepted, the
-// longest body, the correction) the later word stands, so books that heard the same
-// words know the same, in whatever order and however often they heard them. To
+// longest body) the later word stands, of two corrections the one that more
+// observations stand behind, then the later. So books that heard the same words
+// know the same, in whatever order and however often they heard them. To
 // forget is a word too, so that a copy from before does not bring back what was
 // disproved. Each word keeps the time at which it expires, and none expires later
 // than LearnedFor from now whatever the clock of the replica that said it: a value

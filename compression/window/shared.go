@@ -129,7 +129,8 @@ func (b *Book) exportCorrection(out *sharedLesson, s Scope, model string) {
 }
 
 // Import joins what another replica exported with what the book knows. Of each
-// part the later word stands, so the outcome does not depend on the order, and a
+// part the later word stands (of corrections the one with more observations, then
+// the later), so the outcome does not depend on the order, and a
 // value that comes back changes nothing. Nothing lives longer for being passed
 // on: expiry is the original one, and at most LearnedFor from now whatever the
 // other replica's clock says. What is not plausible is left out. A value of an

@@ -140,6 +140,26 @@ func TestShareWithAWrongClock(t *testing.T) {
 	}
 }
 
+// A clock that runs a day ahead does not give its replica the last word for a day:
+// what another one learns some minutes later stands.
+func TestAFastClockHasNotTheLastWord(t *testing.T) {
+	fast, fair, reader := book(t, window.BookConfig{}), book(t, window.BookConfig{}), book(t, window.BookConfig{})
+	ahead, later := start.Add(24*time.Hour), start.Add(5*time.Minute)
+	fast.Learn(mine, unheard, window.Limits{Total: 32768}, ahead)
+	fair.Learn(mine, unheard, window.Limits{Total: 16384}, later)
+	for _, said := range []struct {
+		value []byte
+		now   time.Time
+	}{{fast.Export(mine, unheard, ahead), start}, {fair.Export(mine, unheard, later), later}} {
+		if _, err := reader.Import(mine, unheard, said.value, said.now); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got := reader.Lookup(mine, unheard, later); got.Total != 16384 {
+		t.Errorf("Lookup = %+v, want what was learned last", got)
+	}
+}
+
 func TestShareCorrections(t *testing.T) {
 	a, b := book(t, window.BookConfig{}), book(t, window.BookConfig{})
 	see := func(b *window.Book, ratio float64, at time.Time) {
