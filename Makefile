@@ -75,12 +75,14 @@ eval: ## what a fold keeps of the recordings in FOLDGATE_TESTDATA; EVALFLAGS="-o
 	@$(GO) run ./scripts/eval $(EVALFLAGS)
 
 .PHONY: walk
-walk: redis ## the commands of docs/operating.md as they stand there, against real replicas on loopback
+walk: redis ## the commands of docs/operating.md and docs/library.md as they stand there, on loopback
 	@scripts/walk.sh docs/operating.md
+	@scripts/walk.sh docs/library.md
 
 .PHONY: docs
-docs: ## docs/configuration.md from the table of settings
+docs: ## docs/configuration.md from the table of settings, and the metrics in docs/operating.md from their catalog
 	$(GO) run ./cmd/gateway/internal/config/gen
+	$(GO) run ./cmd/gateway/internal/telemetry/gen
 
 .PHONY: cover
 cover: redis ## statement coverage by package, and coverage.out

@@ -14,7 +14,10 @@ func TestShownConfigurationsAreRight(t *testing.T) {
 	for _, name := range []string{"foldgate-admin", "foldgate-tenant", "vllm-key"} {
 		replaceFile(t, filepath.Join(secrets, name), "secret")
 	}
-	shown := map[string]string{"the example file": readFile(t, "../../docs/foldgate.yaml")}
+	shown := map[string]string{
+		"the example file":  readFile(t, "../../docs/foldgate.yaml"),
+		"the practice file": readFile(t, "../../examples/standin/gateway.yaml"),
+	}
 	_, block, _ := strings.Cut(readFile(t, "../../README.md"), "```yaml\n")
 	if block, _, _ = strings.Cut(block, "```"); block != "" {
 		shown["README"] = block

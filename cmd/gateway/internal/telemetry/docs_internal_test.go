@@ -103,7 +103,7 @@ func TestWrongNamesAreFound(t *testing.T) {
 	t.Parallel()
 	folds := Instruments()[0]
 	for in, want := range map[string]int{
-		`kind="unfit"`: 0, `kind=~"reused|committed",reason="none"`: 0, `kind="unfitt"`: 1, `kind=~"reused|comitted"`: 1, `model="x"`: 1, `le="1"`: 1,
+		`kind="unfit"`: 0, `kind=~"reused|committed",reason="none"`: 0, `kind="unfitt"`: 1, `kind=~"reused|nothing"`: 1, `model="x"`: 1, `le="1"`: 1,
 	} {
 		if got := wrongLabels(folds, in); len(got) != want {
 			t.Errorf("%s: %q, want %d", in, got, want)

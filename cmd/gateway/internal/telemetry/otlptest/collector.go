@@ -25,13 +25,13 @@ type Collector struct {
 	mu      sync.Mutex
 	spans   Spans
 	metrics []*metricspb.Metric
-	raw     [][]byte
+	raw     map[Signal][][]byte
 	refuse  bool
 	changed chan struct{} // closed and replaced with whatever comes
 }
 
 func newCollector(protocol string) *Collector {
-	return &Collector{protocol: protocol, changed: make(chan struct{})}
+	return &Collector{protocol: protocol, raw: map[Signal][][]byte{}, changed: make(chan struct{})}
 }
 
 // Endpoint is the value of OTEL_EXPORTER_OTLP_ENDPOINT.
@@ -62,11 +62,20 @@ func (c *Collector) Spans() Spans {
 	return slices.Clone(c.spans)
 }
 
-// Raw are the messages as they came.
-func (c *Collector) Raw() [][]byte {
+// Signal is a kind of telemetry.
+type Signal string
+
+// The signals that a Collector takes.
+const (
+	Traces  Signal = "traces"
+	Metrics Signal = "metrics"
+)
+
+// Raw are the messages of a signal as they came.
+func (c *Collector) Raw(s Signal) [][]byte {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return slices.Clone(c.raw)
+	return slices.Clone(c.raw[s])
 }
 
 // Metrics are the metrics of one name in the order of their arrival, of all
@@ -134,7 +143,7 @@ func (c *Collector) takeTraces(req *collectortrace.ExportTraceServiceRequest) bo
 	if c.refuse || err != nil {
 		return false
 	}
-	c.raw = append(c.raw, raw)
+	c.raw[Traces] = append(c.raw[Traces], raw)
 	for _, r := range req.GetResourceSpans() {
 		resource := valuesOf(r.GetResource().GetAttributes())
 		for _, s := range r.GetScopeSpans() {
@@ -155,7 +164,7 @@ func (c *Collector) takeMetrics(req *collectormetrics.ExportMetricsServiceReques
 	if c.refuse || err != nil {
 		return false
 	}
-	c.raw = append(c.raw, raw)
+	c.raw[Metrics] = append(c.raw[Metrics], raw)
 	for _, r := range req.GetResourceMetrics() {
 		for _, s := range r.GetScopeMetrics() {
 			c.metrics = append(c.metrics, s.GetMetrics()...)
