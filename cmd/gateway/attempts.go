@@ -31,5 +31,5 @@ func (l attemptLog) AttemptEnded(a ownership.Attempt, p ownership.Phase, unfence
 	// The class only: the text is the summarizer's.
 	l.logger.LogAttrs(ctx, slog.LevelWarn, "summary failed",
 		slog.String("conversation", string(a.Conversation)), slog.String("attempt", string(a.Fence.Attempt)),
-		slog.String("route", a.Route.Name), slog.String("class", route.Class), slog.Duration("duration", d))
+		slog.String("route", a.Route.Name), slog.String("class", route.Class), slog.Float64("duration_ms", float64(d.Microseconds())/1000))
 }

@@ -31,8 +31,7 @@ const (
 )
 
 // Span names. A server span is named by its method and, for a chat request, its
-// route; a forwarded call by its method; a summary call by SummaryPrefix and the
-// model.
+// route; a forwarded call by its method; a summary call by SummarySpan.
 const (
 	// SpanFold is measuring a chat request and deciding what to send.
 	SpanFold = "compression.fold"
@@ -44,8 +43,6 @@ const (
 	// OperationPrefix comes before an ownership operation's name in lower case:
 	// one call of the store, its repeats included.
 	OperationPrefix = "ownership."
-	// SummaryPrefix comes before the model that is asked for a summary.
-	SummaryPrefix = OperationChat + " "
 	// MethodOther stands for a request method that the conventions do not know,
 	// and SpanHTTP is then the span's name.
 	MethodOther = "_OTHER"

@@ -1,6 +1,7 @@
 package semconv_test
 
 import (
+	"strings"
 	"testing"
 
 	"go.opentelemetry.io/otel/attribute"
@@ -63,6 +64,27 @@ func TestChatRoute(t *testing.T) {
 	} {
 		if got := semconv.ChatRoute(tc.method, tc.path); got != tc.want {
 			t.Errorf("%s %s: got %q, want %q", tc.method, tc.path, got, tc.want)
+		}
+	}
+}
+
+func TestSummarySpan(t *testing.T) {
+	t.Parallel()
+	for model, want := range map[string]string{
+		"gpt-4o": "chat gpt-4o", "": "chat", "a model/x.gguf": "chat a model/x.gguf", "modèle": "chat modèle",
+		"two\nlines": "chat", "\xff": "chat", strings.Repeat("m", 256): "chat " + strings.Repeat("m", 256), strings.Repeat("m", 257): "chat",
+	} {
+		if got := semconv.SummarySpan(model); got != want {
+			t.Errorf("%.40q: got %.40q, want %.40q", model, got, want)
+		}
+	}
+}
+
+func TestFinishReason(t *testing.T) {
+	t.Parallel()
+	for said, want := range map[string]string{"stop": "stop", "length": "length", "because I say so": "_OTHER"} {
+		if got := semconv.FinishReason(said); got != want {
+			t.Errorf("%s: got %s, want %s", said, got, want)
 		}
 	}
 }

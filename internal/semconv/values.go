@@ -35,6 +35,43 @@ func Methods() []string {
 	return []string{"GET", "HEAD", "POST", "PUT", "DELETE", "CONNECT", "OPTIONS", "TRACE", "PATCH", "QUERY"}
 }
 
+// maxModelName is the longest name of a model in a trace, in bytes.
+const maxModelName = 256
+
+// ModelName reports whether a trace names that model. Callers and servers write
+// whatever they like where the name belongs; what cannot be one stays out.
+func ModelName(model string) bool {
+	odd := func(r rune) bool { return r < ' ' || r >= 0x7f && r < 0xa0 }
+	return model != "" && len(model) <= maxModelName && strings.ToValidUTF8(model, "") == model && !strings.ContainsFunc(model, odd)
+}
+
+// SummarySpan is the name of the span of a call for a summary.
+func SummarySpan(model string) string {
+	if !ModelName(model) {
+		return OperationChat
+	}
+	return OperationChat + " " + model
+}
+
+// FinishReasons are the words of servers for why an answer ended.
+func FinishReasons() []string {
+	return []string{
+		"stop", "length", "content_filter", "tool_calls", "function_call", "error",
+		"end_turn", "stop_sequence", "max_tokens", "tool_use", "refusal", "eos", "eos_token", "abort",
+	}
+}
+
+// FinishReason is one of FinishReasons, or ErrorOther for whatever else a server
+// writes in its place.
+func FinishReason(said string) string {
+	for _, known := range FinishReasons() {
+		if said == known {
+			return known
+		}
+	}
+	return ErrorOther
+}
+
 // The providers that hosts tell, by the end of the host's name.
 func providers() [][2]string {
 	return [][2]string{
