@@ -90,10 +90,26 @@
 //
 // # A handoff without a model
 //
-// The covered messages are divided into sentences, lines and calls; those that
-// tell the most rare and repeated names for their length, and nothing told yet,
-// are taken and printed in their order, after the user's requests and before a
-// list of further identifiers. All arithmetic is in integers and no map is
+// The covered messages are read as text without secrets, once: a secret is gone
+// before anything is cut. They are divided into units: sentences, lines of results
+// and of long arguments, and one line for each call with what came of it: what
+// failed and what it said, else the first line and the size. A result that a newer
+// one repeats is told there; of lines that differ in numbers alone two are told;
+// images, sounds and files are named.
+//
+// The user's requests come first, the first and the newest of all that are
+// covered. Then units are taken, those first that tell the most for their tokens
+// of what nothing taken tells: a term is worth more the rarer it is among the
+// messages and the more of them hold it, and more if it is a file, a path, an id.
+// They are printed in order, each line with the role it comes from; a line that
+// begins with a dash is another message of the role before. A list of further
+// identifiers ends it, half of the room at most. Lines of results, calls and other
+// roles say so at their beginning and hold no line end, so nothing in them begins
+// a section, ends a frame or speaks for the user.
+//
+// Where a model wrote a handoff for a part of it, that text is taken over, line by
+// line if all of it is more than half of the room; what was written without a model
+// is written anew from the messages. All arithmetic is in integers and no map is
 // walked, so every replica writes the same bytes. Time is linear in the messages
 // but for a sort.
 //

@@ -145,6 +145,7 @@ func (v *View) Target(b window.Budget, s window.Settings, from int) (covered int
 	if !ok || from >= v.Len() {
 		return 0, false
 	}
+	sh.handoff = handoffTokens(b) // a model's takes no more
 	p := v.cutBefore(sh, from, v.Len())
 	return p, p > from
 }

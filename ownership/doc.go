@@ -210,15 +210,16 @@
 //
 // With a TracerProvider each attempt has one span, compression.attempt, a child of
 // the Job's trace context. It begins before the claim, so that the owner record
-// names it and a request of another replica can link to it, and it ends as the
-// attempt does, whether or not its worker returned. A worker that never returns
-// therefore hides nothing; what a late one brings is an ownership.commit span below
-// its attempt's, marked foldgate.late, with the store's answer and an event commit
-// or commit.refused, and so stands in the trace of the attempt that it was made
-// for. A claim that begins no attempt is a span compression.claim. Every other call
-// of the store is a child span with its answer; renewals and reads are not, only a
-// refused renewal is an event. Being refused is an answer and no error of a span.
-// The names are those of package semconv. Without a provider nothing is done.
+// names it and a request of another replica can link to it; it links to the attempt
+// in whose place it comes, another replica's too. It ends as the attempt does,
+// whether or not its worker returned. A worker that never returns therefore hides
+// nothing; what a late one brings is an ownership.commit span below its attempt's,
+// marked foldgate.late, with the store's answer and an event commit or
+// commit.refused, and so stands in the trace of the attempt that it was made for. A
+// claim that begins no attempt is a span compression.claim. Every other call of the
+// store is a child span with its answer; renewals and reads are not, only a refused
+// renewal is an event. Being refused is an answer and no error of a span. The names
+// are those of package semconv. Without a provider nothing is done.
 //
 // # Not promised
 //

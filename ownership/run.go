@@ -25,9 +25,10 @@ type run struct {
 	f   *Flight
 	job Job
 
-	slot   bool
-	landed bool
-	own    []*attempt // every attempt of this flight, oldest first
+	slot    bool
+	landed  bool
+	own     []*attempt // every attempt of this flight, oldest first
+	watched Owner      // the last one of another replica that was waited for
 }
 
 // fly answers the job, then says the last word for each of its attempts. Whoever
@@ -84,7 +85,7 @@ func (r *run) once(ctx context.Context) (res Result, again bool) {
 	case VerdictClaimed:
 		return r.work(ctx, r.begin(ctx, 0, got.Fence, got.State, span)), false
 	case VerdictCommitted:
-		return r.found(got.Checkpoint), false
+		return r.found(got.Checkpoint, nil), false
 	case VerdictBusy:
 		if !r.job.matches(got.Owner.Target) {
 			return Result{Kind: ResultBusy}, false
@@ -110,7 +111,7 @@ func (r *run) withoutSlot(ctx context.Context) (res Result, again bool) {
 		return Result{Kind: ResultFull}, false
 	}
 	if i := slices.IndexFunc(v.State.Checkpoints, r.job.covers); i >= 0 {
-		return r.found(v.State.Checkpoints[i]), false
+		return r.found(v.State.Checkpoints[i], v.Owner), false
 	}
 	if v.Owner != nil && v.Owner.Live && r.job.matches(v.Owner.Target) {
 		return r.watch(ctx, *v.Owner)
@@ -133,7 +134,7 @@ func (r *run) lookAgain(ctx context.Context, otherwise Result) Result {
 		return otherwise
 	}
 	if i := slices.IndexFunc(v.State.Checkpoints, r.job.covers); i >= 0 {
-		return r.found(v.State.Checkpoints[i])
+		return r.found(v.State.Checkpoints[i], v.Owner)
 	}
 	if v.Owner == nil || !v.Owner.Live || r.mine(v.Owner.Fence) || !r.job.matches(v.Owner.Target) {
 		return otherwise
@@ -145,9 +146,14 @@ func (r *run) lookAgain(ctx context.Context, otherwise Result) Result {
 	return res
 }
 
-// found is the answer that c stands.
-func (r *run) found(c Checkpoint) Result {
-	r.f.await(c.Fence, c.Target, !r.mine(c.Fence), "")
+// found is the answer that c stands. o is the owner that was read with it, or nil:
+// where it made c, it tells the trace too.
+func (r *run) found(c Checkpoint, o *Owner) Result {
+	trace := ""
+	if o != nil && o.Fence == c.Fence {
+		trace = o.TraceParent
+	}
+	r.f.await(c.Fence, c.Target, !r.mine(c.Fence), trace)
 	return Result{Kind: ResultCommitted, Fence: c.Fence, Checkpoint: c, Joined: !r.mine(c.Fence)}
 }
 
@@ -203,6 +209,7 @@ func (r *run) claim(ctx context.Context, c Claim, route int, instead *attempt) (
 	c.TraceParent = traceParentOf(span, c.TraceParent)
 	err = r.c.ask(r.c.under(ctx, span), "claim", Fence{Attempt: c.Attempt}, func(ctx context.Context) (answer string, err error) {
 		out, err = r.c.conf.Store.Claim(ctx, r.job.Conversation, c)
+		trace.SpanFromContext(ctx).SetAttributes(fenceAttributes(out.Fence)...)
 		return out.Verdict.String(), err
 	})
 	works := err == nil && out.Verdict == VerdictClaimed || err != nil && (instead == nil || !refused(err))

@@ -139,7 +139,9 @@ func tracerOf(p trace.TracerProvider) trace.Tracer {
 }
 
 // attemptSpan begins the span of an attempt before it is claimed, so that the claim
-// can store where the span is. instead is the attempt that it would supersede.
+// can store where the span is. It links to the attempt in whose place this one
+// comes: instead, of this flight, or else the one of another replica that the
+// flight waited for.
 func (r *run) attemptSpan(route int, id AttemptID, instead *attempt) trace.Span {
 	if r.c.tracer == nil {
 		return silent()
@@ -147,11 +149,13 @@ func (r *run) attemptSpan(route int, id AttemptID, instead *attempt) trace.Span 
 	ctx := propagation.TraceContext{}.Extract(context.Background(), propagation.MapCarrier{
 		headerParent: r.job.TraceParent, headerState: r.job.TraceState,
 	})
-	var options []trace.SpanStartOption
+	before := trace.Link{SpanContext: spanContextOf(r.watched.TraceParent), Attributes: fenceAttributes(r.watched.Fence)}
 	if instead != nil {
-		options = append(options, trace.WithLinks(trace.Link{
-			SpanContext: instead.span.SpanContext(), Attributes: fenceAttributes(instead.Fence),
-		}))
+		before = trace.Link{SpanContext: instead.span.SpanContext(), Attributes: fenceAttributes(instead.Fence)}
+	}
+	var options []trace.SpanStartOption
+	if before.SpanContext.IsValid() {
+		options = append(options, trace.WithLinks(before))
 	}
 	_, span := r.c.tracer.Start(ctx, semconv.SpanAttempt, options...)
 	if span.IsRecording() {
@@ -170,6 +174,12 @@ const (
 	headerParent = "traceparent"
 	headerState  = "tracestate"
 )
+
+// spanContextOf is the span that traceParent names; the zero one if it names none.
+func spanContextOf(traceParent string) trace.SpanContext {
+	ctx := propagation.TraceContext{}.Extract(context.Background(), propagation.MapCarrier{headerParent: traceParent})
+	return trace.SpanContextFromContext(ctx)
+}
 
 // traceParentOf is what names span to others; otherwise where it is not traced.
 func traceParentOf(span trace.Span, otherwise string) string {
@@ -204,12 +214,24 @@ func noteClaim(span trace.Span, got Claimed, err error, works bool) {
 	if err != nil {
 		answer = AnswerOf(err)
 	}
-	about := append(fenceAttributes(got.Fence), semconv.KeyAnswer.String(answer))
+	about := append(fenceAttributes(got.stands()), semconv.KeyAnswer.String(answer))
 	span.AddEvent(semconv.EventClaim, trace.WithAttributes(about...))
 	if !works {
 		span.SetName(semconv.SpanClaim)
 		span.SetAttributes(semconv.KeyAnswer.String(answer))
 	}
+}
+
+// stands is the attempt that a claim's answer is about: the one that was claimed, or
+// the one that stands in its way.
+func (c Claimed) stands() Fence {
+	switch c.Verdict {
+	case VerdictBusy:
+		return c.Owner.Fence
+	case VerdictCommitted:
+		return c.Checkpoint.Fence
+	}
+	return c.Fence
 }
 
 // entered writes who the attempt became: one whose store could not be asked has

@@ -312,6 +312,60 @@ func TestFlightNamesTheAwaitedSpan(t *testing.T) {
 	})
 }
 
+// What it learns of the attempt only by its checkpoint counts too: the one that it
+// waited for was superseded, and its successor was quick.
+func TestFlightNamesTheSpanOfAQuickSuccessor(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newStore()
+		first := claimTraced(t, s, "a", ownership.Fence{}, "00-"+callersTrace+"-0000000000000001-01")
+		c := newCoordinator(t, s, tracedBy(newRecorder()))
+		f, _ := c.Do(tracedJob(3, writes("never", time.Second)))
+		synctest.Wait()
+		second := "00-" + callersTrace + "-0000000000000002-01"
+		fence := claimTraced(t, s, "b", first, second)
+		commit := ownership.Commit{Checkpoint: ownership.Checkpoint{Target: targetOf(3), Fence: fence, Handoff: []byte("second")}}
+		if _, err := s.Commit(t.Context(), keyOf("conversation"), fence, commit); err != nil {
+			t.Fatal(err)
+		}
+		await(t, f, ownership.ResultCommitted)
+		if got := f.TraceParent(); got != second {
+			t.Errorf("the flight names %q, want %q", got, second)
+		}
+	})
+}
+
+// Who takes over from another replica's attempt links to it: the two are in two
+// traces.
+func TestTraceOfATakeover(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, spans := newStore(), newRecorder()
+		dead := "00-" + callersTrace + "-0000000000000001-01"
+		fence := claimTraced(t, s, "dead", ownership.Fence{}, dead)
+		c := newCoordinator(t, s, tracedBy(spans))
+		do(t, c, jobOf(3, writes("successor", 0), ownership.Route{Name: "primary"}), ownership.ResultCommitted)
+		links := spans.attempts(t)["primary"].Links()
+		if len(links) != 1 || links[0].SpanContext.SpanID().String() != "0000000000000001" || links[0].SpanContext.TraceID().String() != callersTrace {
+			t.Fatalf("links %v, want the attempt that died", links)
+		}
+		if attempt := attributeOf(links[0].Attributes, semconv.KeyAttemptID); attempt != string(fence.Attempt) {
+			t.Errorf("the link names attempt %q, want %q", attempt, fence.Attempt)
+		}
+	})
+}
+
+// claimTraced is an owner that nobody works for, with its trace context.
+func claimTraced(t *testing.T, s ownership.Store, id string, supersede ownership.Fence, parent string) ownership.Fence {
+	t.Helper()
+	got, err := s.Claim(t.Context(), keyOf("conversation"), ownership.Claim{
+		Attempt: ownership.AttemptID("00000000-0000-7000-8000-" + string(keyOf(id))[:12]), Target: targetOf(3), Replica: id,
+		Lease: 15 * time.Second, Ceiling: 600 * time.Second, Supersede: supersede, TraceParent: parent,
+	})
+	if err != nil || got.Verdict != ownership.VerdictClaimed {
+		t.Fatalf("claim: %+v %v", got, err)
+	}
+	return got.Fence
+}
+
 // Untraced, the caller's context goes into the owner record as it came, whatever
 // it is. Not sampled, an attempt is recorded nowhere and still named.
 func TestTraceParentInTheRecord(t *testing.T) {

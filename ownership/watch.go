@@ -70,7 +70,7 @@ const (
 
 // follow waits for o from now on.
 func (w *watcher) follow(o Owner) {
-	w.owner = o
+	w.owner, w.r.watched = o, o
 	w.claimAt = time.Now().Add(o.LeaseLeft + w.jitter)
 	w.r.f.await(o.Fence, o.Target, !w.r.mine(o.Fence), o.TraceParent)
 }
@@ -83,7 +83,7 @@ func (w *watcher) look(v View) (Result, watching) {
 	w.known = w.known[:0]
 	for _, c := range v.State.Checkpoints {
 		if len(c.Handoff) > 0 && w.serves(c) {
-			return w.r.found(c), answered
+			return w.r.found(c, v.Owner), answered
 		}
 		w.known = append(w.known, c.Fence)
 	}

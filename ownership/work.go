@@ -207,7 +207,7 @@ func (r *run) climb(ctx context.Context, a *attempt, failure *RouteError) (*atte
 			r.end(a, Committed, false, "", nil)
 		}
 		r.end(a, Superseded, false, failure.Class, failure)
-		return nil, r.found(got.Checkpoint)
+		return nil, r.found(got.Checkpoint, nil)
 	case VerdictCancelled:
 		return nil, r.told(ctx, a, ErrCancelled)
 	}

@@ -50,26 +50,41 @@ type process struct {
 	*replica
 	name string
 	pid  chan *os.Process // holds the process once it was started
+	out  *logLines        // what it wrote to stdout
 }
 
 // spawn starts a replica and does not wait for it.
 func (f *fleet) spawn(name, redis string, args []string) *process {
 	f.t.Helper()
-	program, err := os.Executable()
-	if err != nil {
-		f.t.Fatal(err)
-	}
-	cmd := exec.Command(program, append([]string{
-		"serve", "--listen", "127.0.0.1:0", "--admin-listen", "127.0.0.1:0", "--window", "4000",
+	return spawn(f.t, name, append([]string{
 		"--upstream", f.upstream.URL, "--redis-url", "redis://" + redis,
 		"--summarizer-url", f.model.URL + "/" + name, // so that the model knows who asks
 	}, args...)...)
+}
+
+// spawn starts a replica with a window of 4000 tokens, on free ports unless args
+// name others, and does not wait for it.
+func spawn(t *testing.T, name string, args ...string) *process {
+	t.Helper()
+	return spawnIn(t, nil, name, append([]string{"--window", "4000"}, args...)...)
+}
+
+// spawnIn is spawn with more in the environment, and without a window.
+func spawnIn(t *testing.T, environ []string, name string, args ...string) *process {
+	t.Helper()
+	program, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command(program, append([]string{
+		"serve", "--listen", "127.0.0.1:0", "--admin-listen", "127.0.0.1:0",
+	}, args...)...)
 	// Nothing of this process's environment may configure the program.
-	cmd.Env = []string{asProgram + "=1", "FOLDGATE_TENANT_SECRET=s", "PATH=" + os.Getenv("PATH")}
+	cmd.Env = append([]string{asProgram + "=1", "FOLDGATE_TENANT_SECRET=s", "PATH=" + os.Getenv("PATH")}, environ...)
 	cmd.SysProcAttr = dieWithParent()
-	p := &process{replica: &replica{t: f.t, log: newLogLines(), ended: make(chan struct{})}, name: name, pid: make(chan *os.Process, 1)}
+	p := &process{replica: &replica{t: t, log: newLogLines(), ended: make(chan struct{})}, name: name, pid: make(chan *os.Process, 1), out: newLogLines()}
 	p.cancel = func() { p.signal(syscall.SIGTERM) }
-	cmd.Stderr = p.log
+	cmd.Stdout, cmd.Stderr = p.out, p.log
 	started := make(chan error, 1)
 	go func() {
 		defer close(p.ended)
@@ -84,13 +99,13 @@ func (f *fleet) spawn(name, redis string, args []string) *process {
 		}
 	}()
 	if err := <-started; err != nil {
-		f.t.Fatalf("start replica %s: %v", name, err)
+		t.Fatalf("start replica %s: %v", name, err)
 	}
 	p.pid <- cmd.Process
-	f.t.Cleanup(func() {
+	t.Cleanup(func() {
 		p.kill()
-		if f.t.Failed() {
-			f.t.Logf("replica %s:\n%s", name, p.log)
+		if t.Failed() {
+			t.Logf("replica %s:\n%s", name, p.log)
 		}
 	})
 	return p
@@ -140,10 +155,10 @@ type reply struct {
 func (r reply) fold() string { return r.header.Get("Foldgate-Fold") }
 
 // ask sends a chat request and does not wait for its answer.
-func (p *process) ask(body string) <-chan reply {
+func (p *process) ask(body string, header ...string) <-chan reply {
 	out := make(chan reply, 1)
 	go func() {
-		a, err := try(context.WithoutCancel(p.t.Context()), http.MethodPost, p.data+"/v1/chat/completions", body)
+		a, err := try(context.WithoutCancel(p.t.Context()), http.MethodPost, p.data+"/v1/chat/completions", body, header...)
 		out <- reply{a, err}
 	}()
 	return out
@@ -215,20 +230,6 @@ func (f *fleet) watched(by int64) {
 	f.c.polls("who watches", func() bool {
 		return f.redis.Client().PubSubNumSub(f.t.Context(), channel).Val()[channel] == by+1
 	})
-}
-
-// take receives, or fails the test.
-func take[T any](t *testing.T, from <-chan T, what string) T {
-	t.Helper()
-	limit := time.NewTimer(patience)
-	defer limit.Stop()
-	select {
-	case v := <-from:
-		return v
-	case <-limit.C:
-		t.Fatalf("%s: nothing came", what)
-		panic("unreachable")
-	}
 }
 
 // What is in the store.

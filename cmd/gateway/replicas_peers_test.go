@@ -29,6 +29,7 @@ type summaryCall struct {
 	replica string
 	gone    <-chan struct{} // closed when the replica hung up
 	answer  chan string
+	open    chan string // is answered, and the answer's connection then kept open
 }
 
 func newModel(t *testing.T) *model {
@@ -40,7 +41,7 @@ func newModel(t *testing.T) *model {
 			return
 		}
 		name, _, _ := strings.Cut(strings.TrimPrefix(r.URL.Path, "/"), "/")
-		call := &summaryCall{replica: name, gone: r.Context().Done(), answer: make(chan string, 1)}
+		call := &summaryCall{replica: name, gone: r.Context().Done(), answer: make(chan string, 1), open: make(chan string, 1)}
 		m.mu.Lock()
 		m.calls++
 		m.mu.Unlock()
@@ -50,6 +51,14 @@ func newModel(t *testing.T) *model {
 			w.Header().Set("Content-Type", "text/event-stream")
 			fmt.Fprintf(w, "data: {\"choices\":[{\"index\":0,\"delta\":{\"content\":%q}}]}\n\n", text)
 			fmt.Fprint(w, "data: {\"choices\":[{\"index\":0,\"delta\":{},\"finish_reason\":\"stop\"}]}\n\ndata: [DONE]\n\n")
+		case text := <-call.open:
+			w.Header().Set("Content-Type", "text/event-stream")
+			fmt.Fprintf(w, "data: {\"choices\":[{\"index\":0,\"delta\":{\"content\":%q},\"finish_reason\":\"stop\"}]}\n\n", text)
+			_ = http.NewResponseController(w).Flush()
+			select {
+			case <-call.gone:
+			case <-over:
+			}
 		case <-call.gone:
 		case <-over:
 		}
@@ -72,8 +81,14 @@ func (f *fleet) next(from *process) *summaryCall {
 }
 
 // writes answers with a summary that is known by its name.
-func (c *summaryCall) writes(name string) {
-	c.answer <- name + ": questions were asked and answered, nothing is open."
+func (c *summaryCall) writes(name string) { c.answer <- summaryNamed(name) }
+
+// stallsAfter answers with the whole of such a summary, and then neither ends the
+// answer nor says anything more.
+func (c *summaryCall) stallsAfter(name string) { c.open <- summaryNamed(name) }
+
+func summaryNamed(name string) string {
+	return name + ": questions were asked and answered, nothing is open."
 }
 
 // asks wants so many summary calls in all.
@@ -151,6 +166,8 @@ type link struct {
 	mu       sync.Mutex
 	down     bool
 	conns    map[net.Conn]struct{}
+	text     string        // what is kept back until free is closed
+	free     chan struct{} // nil: nothing is
 }
 
 func newLink(t *testing.T, target string) *link {
@@ -183,8 +200,8 @@ func (k *link) accept() {
 			}
 			continue
 		}
-		k.wait.Go(func() { k.pass(near, far) })
-		k.wait.Go(func() { k.pass(far, near) })
+		k.wait.Go(func() { k.pass(near, far, far) })
+		k.wait.Go(func() { k.pass(far, near, &sieve{near, k}) })
 	}
 }
 
@@ -200,8 +217,9 @@ func (k *link) enter(conns ...net.Conn) bool {
 	return true
 }
 
-func (k *link) pass(to, from net.Conn) {
-	_, _ = io.Copy(to, from)
+// pass copies what read reads from from, which may be late.
+func (k *link) pass(to, from net.Conn, read io.Reader) {
+	_, _ = io.Copy(struct{ io.Writer }{to}, read)
 	_, _ = to.Close(), from.Close()
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -222,4 +240,35 @@ func (k *link) mend() {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.down = false
+}
+
+// keepBack keeps back whatever a client sends with text in it, and all that comes
+// after it on that connection, until the returned function is called.
+func (k *link) keepBack(text string) (release func()) {
+	free := make(chan struct{})
+	k.mu.Lock()
+	k.text, k.free = text, free
+	k.mu.Unlock()
+	release = sync.OnceFunc(func() { close(free) })
+	return release
+}
+
+// sieve reads what a client sends.
+type sieve struct {
+	net.Conn
+
+	link *link
+}
+
+// Read waits where the link keeps back what came. A command is written at once, so
+// it is read at once too.
+func (s *sieve) Read(p []byte) (int, error) {
+	n, err := s.Conn.Read(p)
+	s.link.mu.Lock()
+	text, free := s.link.text, s.link.free
+	s.link.mu.Unlock()
+	if free != nil && strings.Contains(string(p[:n]), text) {
+		<-free
+	}
+	return n, err
 }

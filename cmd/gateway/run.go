@@ -17,6 +17,7 @@ import (
 
 	"github.com/foldgate/foldgate/cmd/gateway/internal/config"
 	"github.com/foldgate/foldgate/cmd/gateway/internal/telemetry"
+	"github.com/foldgate/foldgate/internal/plain"
 	"github.com/foldgate/foldgate/middleware"
 	"github.com/foldgate/foldgate/ownership"
 	"github.com/foldgate/foldgate/ownership/memstore"
@@ -70,6 +71,7 @@ func serve(ctx context.Context, loaded config.Loaded, r reloads, stderr io.Write
 	g := &gateway{replica: replicaName(), level: new(slog.LevelVar), transport: middleware.NewTransport(), running: newTracker()}
 	g.level.Set(loaded.LogLevel)
 	g.logger = telemetry.NewLogger(stderr, telemetry.Format(loaded.LogFormat), g.level)
+	plain.Standard(g.logger) // net/http says there what came unasked
 	g.warn(loaded, nil)
 	if err := g.compose(ctx, loaded); err != nil {
 		return err

@@ -9,6 +9,8 @@ import (
 	"net/http"
 	"net/url"
 	"time"
+
+	"github.com/foldgate/foldgate/internal/plain"
 )
 
 // Limits of the servers. The data plane has none for reading or writing a whole
@@ -86,7 +88,7 @@ func (g *gateway) server(h http.Handler) *http.Server {
 		ReadHeaderTimeout:            headerTimeout,
 		IdleTimeout:                  idleTimeout,
 		MaxHeaderBytes:               maxHeaderBytes,
-		ErrorLog:                     slog.NewLogLogger(g.logger.Handler(), slog.LevelDebug),
+		ErrorLog:                     plain.Logger(g.logger, slog.LevelDebug),
 	}
 }
 

@@ -48,6 +48,6 @@ type writer struct {
 
 // Write takes one line.
 func (w writer) Write(p []byte) (int, error) {
-	w.log.Log(context.Background(), w.level, Text(string(bytes.TrimRight(p, "\n"))))
+	w.log.Log(context.Background(), w.level, Text(string(bytes.TrimRight(p, "\n")))) //nolint:sloglint // the message is the library's
 	return len(p), nil
 }
