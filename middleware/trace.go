@@ -154,13 +154,14 @@ const (
 )
 
 // endRequest writes how a request ended. A caller who left is no error of the
-// server, and neither is what an upstream answers with a 4xx.
+// server, and neither is what an upstream answers with a 4xx. One who left behind
+// a whole answer has just closed the connection, as many clients do at once.
 func endRequest(span trace.Span, status int, broke, left bool) {
 	if status != 0 {
 		span.SetAttributes(semconv.KeyHTTPResponseStatusCode.Int(status))
 	}
 	switch {
-	case left:
+	case left && (broke || status == 0):
 		span.SetAttributes(semconv.KeyErrorType.String(errorCanceled))
 	case broke:
 		failSpan(span, errorBroke)

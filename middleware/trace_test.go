@@ -389,6 +389,42 @@ func TestTraceOfABrokenResponse(t *testing.T) {
 	wantAttributes(t, forwarded, map[attribute.Key]string{semconv.KeyErrorType: "connection_error"})
 }
 
+// A caller who is gone has either left, or closed the connection behind the whole
+// answer: then the request ended well.
+func TestTraceOfACallerWhoIsGone(t *testing.T) {
+	t.Parallel()
+	for _, tc := range []struct {
+		name   string
+		next   http.HandlerFunc // with a context that has ended
+		status string
+		want   string
+	}{
+		{name: "after the last byte", next: func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "ok") }, status: "200"},
+		{name: "after a refusal", next: func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusServiceUnavailable) }, status: "503", want: "503"},
+		{name: "before the answer", next: func(http.ResponseWriter, *http.Request) {}, want: "canceled"},
+		{name: "in the middle", next: func(w http.ResponseWriter, _ *http.Request) {
+			_, _ = io.WriteString(w, "o")
+			panic(http.ErrAbortHandler)
+		}, status: "200", want: "canceled"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			t.Parallel()
+			spans := newRecorder()
+			g := newGateway(t, options{traces: spans})
+			ctx, leave := context.WithCancel(t.Context())
+			h := g.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				leave()
+				tc.next(w, r)
+			}))
+			func() {
+				defer func() { _ = recover() }()
+				h.ServeHTTP(httptest.NewRecorder(), httptest.NewRequestWithContext(ctx, http.MethodGet, "/v1/models", nil))
+			}()
+			wantAttributes(t, spans.one(t, "GET"), map[attribute.Key]string{semconv.KeyHTTPResponseStatusCode: tc.status, semconv.KeyErrorType: tc.want})
+		})
+	}
+}
+
 // A summary call that fails says how.
 func TestTraceOfAFailedSummary(t *testing.T) {
 	t.Parallel()

@@ -19,6 +19,9 @@ func TestProblems(t *testing.T) {
 		yaml string
 		want string // parts of the one problem, separated by |
 	}{
+		{name: "brackets without end", yaml: "windows: " + strings.Repeat("[", 100_000), want: "config|nested too deeply"},
+		{name: "dashes without end", yaml: "windows: \n" + strings.Repeat("- ", 100_000), want: "config|nested too deeply"},
+		{name: "indented without end", yaml: "a:\n" + strings.Repeat(" ", 1000) + "b: 1", want: "config|nested too deeply"},
 		{name: "no upstream", args: []string{"--upstream="}, want: "upstream|http or https URL"},
 		{name: "upstream without scheme", args: []string{"--upstream", "api.openai.com"}, want: "upstream (flag --upstream)|without http or https"},
 		{name: "upstream of another scheme", args: []string{"--upstream", "ftp://h"}, want: "upstream|http or https"},

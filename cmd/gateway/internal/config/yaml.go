@@ -1,6 +1,7 @@
 package config
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"strings"
@@ -32,6 +33,10 @@ type given struct {
 // read is in the document's problems.
 func readYAML(name string, content []byte) document {
 	d := document{name: name, values: map[string]given{}, inside: sources{}, anchors: map[string]ast.Node{}}
+	if tooDeep(content) {
+		d.problem(pathConfig, nil, "nested too deeply", "YAML as docs/foldgate.yaml shows it")
+		return d
+	}
 	// Duplicate keys are looked for below, together with all other problems.
 	f, err := parser.ParseBytes(content, 0, parser.AllowDuplicateMapKey())
 	if err != nil {
@@ -47,6 +52,36 @@ func readYAML(name string, content []byte) document {
 	ast.Walk(anchorCollector(d.anchors), f.Docs[0].Body)
 	d.mapping("", f.Docs[0].Body)
 	return d
+}
+
+// deepest is how many collections may be open in one another: settings need four.
+// The parser takes memory by the square of it.
+const deepest = 64
+
+// tooDeep reports whether content opens more collections in one another than any
+// settings need. Brackets inside texts count too, which no file that is meant
+// comes near.
+func tooDeep(content []byte) bool {
+	open := 0
+	for line := range bytes.Lines(content) {
+		lead := bytes.TrimLeft(line, " \t")
+		dashes := bytes.Count(line[:len(line)-len(bytes.TrimLeft(lead, "- ?"))], []byte("-"))
+		if dashes > deepest || len(line)-len(lead) > 4*deepest {
+			return true
+		}
+		for _, c := range lead {
+			switch c {
+			case '[', '{':
+				open++
+			case ']', '}':
+				open = max(0, open-1)
+			}
+			if open > deepest {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // anchorCollector remembers what each anchor names.

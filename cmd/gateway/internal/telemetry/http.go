@@ -43,7 +43,7 @@ func (t *Telemetry) Requests(next http.Handler) http.Handler {
 				labels = append(labels, semconv.KeyHTTPRoute.String(route))
 			}
 			switch {
-			case r.Context().Err() != nil:
+			case r.Context().Err() != nil && (broke || counted.Status() == 0): // not: closed behind a whole answer
 				labels = append(labels, semconv.KeyErrorType.String(errorCanceled))
 			case broke:
 				labels = append(labels, semconv.KeyErrorType.String(errorBroke))

@@ -2,8 +2,10 @@ package telemetry_test
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
@@ -136,6 +138,47 @@ func TestRequestsInFlight(t *testing.T) {
 	}()
 	if got := scrape(t, tel); !strings.Contains(got, "foldgate_requests_in_flight 0\n") {
 		t.Errorf("after it broke off: %s", got)
+	}
+}
+
+// Many clients close the connection as soon as they have the whole answer: that
+// is no request whose caller left.
+func TestACallerWhoIsGone(t *testing.T) {
+	t.Parallel()
+	for _, tc := range []struct {
+		name string
+		next http.HandlerFunc // with a context that has ended
+		want string
+	}{
+		{"after the last byte", func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "ok") }, `http_response_status_code="200"`},
+		{"before the answer", func(http.ResponseWriter, *http.Request) {}, `error_type="canceled"`},
+		{"in the middle", func(w http.ResponseWriter, _ *http.Request) {
+			_, _ = io.WriteString(w, "o")
+			panic(http.ErrAbortHandler)
+		}, `error_type="canceled"`},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			t.Parallel()
+			tel := newTelemetry(t)
+			ctx, leave := context.WithCancel(t.Context())
+			h := tel.Requests(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				leave()
+				tc.next(w, r)
+			}))
+			func() {
+				defer func() { _ = recover() }()
+				h.ServeHTTP(httptest.NewRecorder(), httptest.NewRequestWithContext(ctx, http.MethodGet, "/", nil))
+			}()
+			got := scrape(t, tel)
+			for line := range strings.Lines(got) {
+				if strings.HasPrefix(line, "http_server_request_duration_seconds_count") && !strings.Contains(line, tc.want) {
+					t.Errorf("got %s, want %s", line, tc.want)
+				}
+			}
+			if !strings.Contains(got, "http_server_request_duration_seconds_count") {
+				t.Error("the request is not counted")
+			}
+		})
 	}
 }
 
