@@ -112,12 +112,12 @@ func requestAttributes(r *http.Request) []attribute.KeyValue {
 	}
 	out := []attribute.KeyValue{
 		semconv.KeyHTTPRequestMethod.String(method),
-		semconv.KeyURLPath.String(r.URL.Path),
+		semconv.KeyURLPath.String(bounded(r.URL.Path)),
 		semconv.KeyURLScheme.String(scheme),
 		semconv.KeyProtocolVersion.String(protocolVersion(r.ProtoMajor, r.ProtoMinor)),
 	}
 	if method == semconv.MethodOther {
-		out = append(out, semconv.KeyHTTPRequestMethodOrig.String(r.Method))
+		out = append(out, semconv.KeyHTTPRequestMethodOrig.String(bounded(r.Method)))
 	}
 	if route := semconv.ChatRoute(r.Method, r.URL.Path); route != "" {
 		out = append(out, semconv.KeyHTTPRoute.String(route))
@@ -129,9 +129,20 @@ func requestAttributes(r *http.Request) []attribute.KeyValue {
 	return append(out, serverAttributes(host, port)...)
 }
 
+// bounded is a caller's text for a span: its begin, and nothing that keeps the rest
+// in memory. Spans wait in a queue while a collector is down, and a request's head
+// may have a megabyte.
+func bounded(text string) string {
+	const longest = 1024 // bytes
+	if len(text) <= longest {
+		return text
+	}
+	return strings.ToValidUTF8(strings.Clone(text[:longest]), "")
+}
+
 // serverAttributes are server.address and, where it is known, server.port.
 func serverAttributes(host, port string) []attribute.KeyValue {
-	out := []attribute.KeyValue{semconv.KeyServerAddress.String(host)}
+	out := []attribute.KeyValue{semconv.KeyServerAddress.String(bounded(host))}
 	if n, err := strconv.Atoi(port); err == nil {
 		out = append(out, semconv.KeyServerPort.Int(n))
 	}

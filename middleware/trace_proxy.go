@@ -61,7 +61,7 @@ func fullURL(r *http.Request) string {
 	if r.URL.Opaque != "" {
 		path = r.URL.Opaque
 	}
-	return r.URL.Scheme + "://" + r.URL.Host + path
+	return bounded(r.URL.Scheme + "://" + r.URL.Host + path)
 }
 
 // forwardError is error.type of a forwarded call without an answer.

@@ -389,6 +389,31 @@ func TestTraceOfABrokenResponse(t *testing.T) {
 	wantAttributes(t, forwarded, map[attribute.Key]string{semconv.KeyErrorType: "connection_error"})
 }
 
+// Spans wait in memory for their collector: what a caller can make long is cut.
+func TestTraceOfALongHead(t *testing.T) {
+	t.Parallel()
+	spans := newRecorder()
+	g := newGateway(t, options{traces: spans})
+	long := strings.Repeat("a", 100_000)
+	r, err := http.NewRequestWithContext(t.Context(), long, g.url+"/"+long, http.NoBody)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Host = long
+	res, err := http.DefaultClient.Do(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = res.Body.Close()
+	for _, s := range spans.wait(t, "HTTP", 2) {
+		for _, a := range s.Attributes() {
+			if n := len(a.Value.String()); n > 1024 {
+				t.Errorf("%v: %s has %d bytes", s.SpanKind(), a.Key, n)
+			}
+		}
+	}
+}
+
 // A caller who is gone has either left, or closed the connection behind the whole
 // answer: then the request ended well.
 func TestTraceOfACallerWhoIsGone(t *testing.T) {

@@ -79,7 +79,23 @@ func (p program) load(name string, purpose config.Purpose, args []string) (loade
 
 // input is what the configuration of a command is made of.
 func (p program) input(name string, purpose config.Purpose, args []string) config.Input {
-	return config.Input{Purpose: purpose, Name: name, Args: args, Environ: p.environ, ReadFile: os.ReadFile}
+	return config.Input{Purpose: purpose, Name: name, Args: args, Environ: p.environ, ReadFile: readBounded}
+}
+
+// readBounded reads a file of the configuration. One that never ends must not end the
+// program that reads it again while it serves.
+func readBounded(name string) ([]byte, error) {
+	const longest = 4 << 20 // bytes
+	f, err := os.Open(name) //nolint:gosec // whoever runs this names the file
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	content, err := io.ReadAll(io.LimitReader(f, longest+1))
+	if err == nil && len(content) > longest {
+		err = errors.New("it is longer than 4 MiB")
+	}
+	return content, err
 }
 
 // report prints all problems of a configuration.

@@ -426,3 +426,13 @@ func TestHangupReloads(t *testing.T) {
 		t.Errorf("it ended:\n%s", log)
 	}
 }
+
+// A file without an end is a problem like any other.
+func TestAFileWithoutAnEnd(t *testing.T) {
+	t.Parallel()
+	g := launch(t, nil, "check", "--upstream", "http://127.0.0.1:1", "--config", "/dev/zero")
+	<-g.ended
+	if g.code != exitUsage || !strings.Contains(g.log.String(), "longer than 4 MiB") {
+		t.Errorf("got %d %s", g.code, g.log)
+	}
+}

@@ -28,10 +28,10 @@ type shares struct {
 
 // flags are where the setting is written down.
 func (s *shares) flags(f *flag.FlagSet) {
-	f.Float64Var(&s.keep, "keep-recent", 0.10, "the tail, as a share of the budget")
-	f.Float64Var(&s.deterministic, "deterministic", 0.90, "the handoff where nothing is recalled, likewise")
-	f.Float64Var(&s.recall, "recall", 0.15, "the recalled passages, likewise")
-	f.Float64Var(&s.besideRecall, "beside-recall", 0.75, "the handoff where passages are recalled, likewise")
+	f.Float64Var(&s.keep, "keep-recent", 0.20, "the tail, as a share of the budget")
+	f.Float64Var(&s.deterministic, "deterministic", 0.80, "the handoff where nothing is recalled, likewise")
+	f.Float64Var(&s.recall, "recall", 0.20, "the recalled passages, likewise")
+	f.Float64Var(&s.besideRecall, "beside-recall", 0.60, "the handoff where passages are recalled, likewise")
 }
 
 func (s *shares) String() string {

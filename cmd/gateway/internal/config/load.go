@@ -1,6 +1,7 @@
 package config
 
 import (
+	"bytes"
 	"errors"
 	"flag"
 	"fmt"
@@ -138,6 +139,12 @@ func (l *loader) openFile(name string) document {
 	content, err := l.read(name)
 	if err != nil {
 		l.add(pathConfig, strconv.Quote(name), "a file that can be read: "+cause(err))
+		return document{}
+	}
+	if len(bytes.TrimSpace(content)) == 0 {
+		// What is written over looks like that for a moment: a reload must not take
+		// it for a wish that all settings, the admin plane's token too, be gone.
+		l.add(pathConfig, strconv.Quote(name), "a file that holds settings; it is empty")
 		return document{}
 	}
 	return readYAML(name, content)

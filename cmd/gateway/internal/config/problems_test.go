@@ -76,6 +76,8 @@ func TestProblems(t *testing.T) {
 		{name: "token file missing", env: []string{"FOLDGATE_ADMIN_TOKEN_FILE=missing"}, want: "admin_token_file (FOLDGATE_ADMIN_TOKEN_FILE)|file does not exist"},
 		{name: "token file empty", env: []string{"FOLDGATE_ADMIN_TOKEN_FILE=empty"}, want: "admin_token_file|empty"},
 		{name: "token twice", env: []string{"FOLDGATE_ADMIN_TOKEN=hunter2", "FOLDGATE_ADMIN_TOKEN_FILE=empty"}, want: "admin_token_file|one of the two"},
+		{name: "token of two lines", env: []string{"FOLDGATE_ADMIN_TOKEN=hunter2\nhunter3"}, want: "admin_token (FOLDGATE_ADMIN_TOKEN)|one line"},
+		{name: "key of two lines", yaml: "summarizer: {routes: [{name: a, api_key_env: TWO}]}", env: []string{"TWO=hunter2\nhunter3"}, want: "summarizer.routes[0].key|one line"},
 		{name: "tenant secret file missing", yaml: "tenant_secret_file: missing", want: "tenant_secret_file (f.yaml:1)|file does not exist"},
 
 		{name: "no YAML", yaml: "a: [", want: "config (f.yaml|valid YAML"},

@@ -193,3 +193,16 @@ func TestRouteProblemsNameTheirLine(t *testing.T) {
 		})
 	}
 }
+
+// A file that is being written over is empty for a moment. That is no wish to lose
+// every setting, least of all the admin plane's token.
+func TestReloadOfAnEmptyFile(t *testing.T) {
+	t.Parallel()
+	for _, second := range []string{"", "\n", " \n\n"} {
+		env := []string{"FOLDGATE_UPSTREAM=" + upstream}
+		_, changed, err := reload(t, sources{env: env}, "admin_token: hunter2", second)
+		if problems := config.Problems(err); len(problems) != 1 || changed != nil || !strings.Contains(problems[0].Error(), "it is empty") {
+			t.Errorf("%q: got %v, %v", second, changed, err)
+		}
+	}
+}

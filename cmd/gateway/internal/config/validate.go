@@ -65,6 +65,9 @@ func (v *validator) addresses(p Purpose) {
 	if host, _, err := net.SplitHostPort(v.AdminListen); err == nil && !loopback(host) && v.AdminToken == "" {
 		v.add(pathAdminToken, "none", "a token, since admin_listen "+strconv.Quote(v.AdminListen)+" is not loopback")
 	}
+	if !fieldValue(string(v.AdminToken)) {
+		v.add(pathAdminToken, hidden, wantFieldValue)
+	}
 	if v.Listen == v.AdminListen && !strings.HasSuffix(v.Listen, ":0") {
 		v.add("admin_listen", strconv.Quote(v.AdminListen), "another address than listen")
 	}
@@ -206,6 +209,9 @@ func (v *validator) routes() {
 				bad("url", problem, "an http or https URL without credentials, or none for the upstream")
 			}
 		}
+		if !fieldValue(string(r.Key)) {
+			bad("key", hidden, wantFieldValue)
+		}
 		if r.Window < 0 {
 			bad("window", strconv.Itoa(int(r.Window)), wantTokens)
 		}
@@ -245,6 +251,13 @@ func hostName(s string) bool {
 func routeName(s string) bool { return s != "" && len(s) <= 64 && only(s, "-_.") }
 
 func fieldName(s string) bool { return only(s, "!#$%&'*+-.^_`|~") }
+
+const wantFieldValue = "one line without control characters: it is sent in a header"
+
+// fieldValue reports whether s can be sent in a header.
+func fieldValue(s string) bool {
+	return !strings.ContainsFunc(s, func(r rune) bool { return r < ' ' && r != '\t' || r == 0x7f })
+}
 
 // only reports whether s has nothing but ASCII letters, digits and extra.
 func only(s, extra string) bool {
