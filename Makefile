@@ -31,7 +31,7 @@ demo: ## a real fold on loopback, without network or key
 .PHONY: test
 test: redis ## the tests, with real Redis servers on free ports
 	@[ -n "$(RACE)" ] || echo "no C compiler: the race detector is off (Debian, Ubuntu: sudo apt-get install gcc libc6-dev)"
-	@FOLDGATE_REQUIRE_REDIS=1 $(GO) run ./scripts/testsum $(RACE) -shuffle=on ./...
+	@FOLDGATE_REQUIRE_REDIS=1 $(GO) run ./scripts/testsum $(RACE) -shuffle=on -timeout 20m ./...
 
 .PHONY: test-all
 test-all: test long ## the tests and the long ones
@@ -39,6 +39,7 @@ test-all: test long ## the tests and the long ones
 .PHONY: long
 long: ## only the long ones: openapi.yaml's linter, every fuzz target for FUZZTIME, every benchmark once
 	@$(MAKE) --no-print-directory openapi
+	@$(GO) test -count=1 -run TestRealConversationsKeepTheirPrefix ./compression
 	@scripts/fuzz.sh $(FUZZTIME)
 	@$(MAKE) --no-print-directory bench BENCHTIME=1x
 

@@ -27,7 +27,10 @@ func TestRealConversationsKeepTheirPrefix(t *testing.T) {
 }
 
 func keepsItsPrefix(t *testing.T, h history, withModel bool) {
-	const turns = 50
+	turns := 50
+	if raceEnabled { // eight times as slow; all of them are run without it
+		turns = 15
+	}
 	ends := requestEnds(h.messages)
 	ends = ends[max(0, len(ends)-turns):]
 	replicas := [2]*compression.Memo{compression.NewMemo(1 << 13), compression.NewMemo(1 << 13)}
@@ -84,7 +87,7 @@ func keepsItsPrefix(t *testing.T, h history, withModel bool) {
 		last, lastShrunk, covered = sent, f.Shrunk, f.Covered
 	}
 	t.Logf("%d turns, %d folds, %d of them kept the prefix; %d bytes of it changed in the mean", len(ends), folds, same, bytes/max(same, 1))
-	if folds+same < 10 || folds*2 > folds+same {
+	if folds+same < 10 || folds*2 > folds+same+2 {
 		t.Errorf("%d folds in %d turns", folds, folds+same)
 	}
 }
