@@ -18,7 +18,7 @@ func newPicker(n *notes) *picker { return &picker{notes: n, taken: make([]bool, 
 // in tokens: a label, and that many small pieces read badly. jointCost is the
 // least that it does cost.
 const (
-	unitOverhead = 4
+	unitOverhead = 6
 	jointCost    = 2
 )
 

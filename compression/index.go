@@ -6,8 +6,10 @@ import (
 	"strings"
 )
 
-// indexLongest bounds a name in the index, in bytes.
-const indexLongest = 80
+const (
+	indexLongest = 80 // bytes of a name in the index
+	indexAlike   = 8  // names that differ in their digits alone
+)
 
 // index is a list of the identifiers that nothing taken holds, best first, in at
 // most room tokens, and what it takes. A name has no spaces, so spaces part them.
@@ -27,8 +29,13 @@ func (n *notes) index(room int) (text string, cost int) {
 		return cmp.Or(cmp.Compare(b.score, a.score), cmp.Compare(a.id, b.id))
 	})
 	var b strings.Builder
+	like := map[uint64]int{}
 	for _, a := range all {
 		t := " " + x.terms[a.id].text
+		shape := alike(t)
+		if like[shape]++; like[shape] > indexAlike {
+			continue
+		}
 		size := int(n.tokens(t))
 		if cost+size > room {
 			break

@@ -41,8 +41,8 @@ const (
 	olderShare   = 50 // the handoff before it
 	requestShare = 20 // the user's requests
 	indexShare   = 50 // the most that identifiers take, beside indexFree and indexPart
-	indexPart    = 15
-	indexFree    = 400 // tokens
+	indexPart    = 10
+	indexFree    = 300 // tokens
 	indexLeast   = 24  // tokens that are too few for a title of their own
 	chatIndex    = 10  // where nothing was called, names are in the sentences
 	requestMax   = 900 // bytes of one request

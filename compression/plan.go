@@ -162,7 +162,7 @@ func (v *View) replay(s shares, from int) (cut, at int) {
 		if cut > 0 {
 			size += s.handoff + v.carried(cut)
 		}
-		if size <= s.trigger || v.sum(end) < next {
+		if size <= min(s.trigger, s.usable-s.recall) || v.sum(end) < next {
 			continue
 		}
 		moved := v.cutBefore(s, cut, end)
@@ -185,7 +185,7 @@ func (v *View) left(s shares, p, end int) Tokens {
 	if tail > s.keep {
 		tail = max(s.keep, v.smallest(p, end))
 	}
-	around := s.fixed + s.recall + v.carried(p) + carrierFrame
+	around := s.fixed + v.carried(p) + carrierFrame
 	under := s.trigger
 	if under <= around+tail { // no handoff is short enough for that
 		under = s.usable

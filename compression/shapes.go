@@ -36,3 +36,19 @@ func (s shapes) common(text string) bool {
 	s[hash]++
 	return s[hash] > shapeMost
 }
+
+// alike is the same for names that differ in their digits alone.
+func alike(name string) uint64 {
+	hash := uint64(shapeBasis)
+	for i := 0; i < len(name); i++ {
+		c := name[i]
+		if c >= '0' && c <= '9' {
+			if i > 0 && name[i-1] >= '0' && name[i-1] <= '9' {
+				continue
+			}
+			c = '0'
+		}
+		hash = (hash ^ uint64(c)) * shapePrime
+	}
+	return hash
+}

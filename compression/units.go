@@ -33,7 +33,7 @@ const (
 	weightNotes     = 20 // a line of an earlier handoff
 	weightAssistant = 10
 	weightArgument  = 6
-	weightResult    = 3 // and a line of an earlier index
+	weightResult    = 4 // and a line of an earlier index
 )
 
 // unit is a piece of the middle that is taken into a handoff whole or not at all.
