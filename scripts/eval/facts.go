@@ -42,11 +42,10 @@ type question struct {
 
 // recordedCount is what a provider billed.
 type recordedCount struct {
-	From     int `json:"first_message"`
-	Before   int `json:"before_message"` // of messages From to Before
-	Answer   int `json:"answer_message"` // the same under another name
-	Prompt   int `json:"prompt_tokens"`
-	Complete int `json:"completion_tokens"`
+	From   int `json:"first_message"`
+	Before int `json:"before_message"` // of messages From to Before
+	Answer int `json:"answer_message"` // the same under another name
+	Prompt int `json:"prompt_tokens"`
 }
 
 // factsFile is a file of facts as it is written.

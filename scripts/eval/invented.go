@@ -17,8 +17,9 @@ type source struct {
 	known map[string]bool // terms that were looked up
 }
 
-// newSource reads all messages of a request: texts, names, arguments, and the
-// strings inside those that are JSON.
+// newSource reads all messages of a request: texts, names, arguments, the strings
+// inside those that are JSON, and where media are or, if they are sent along, what
+// type they are of.
 func newSource(r *chat.Request) *source {
 	var b strings.Builder
 	for i := range r.Messages {
@@ -26,6 +27,10 @@ func newSource(r *chat.Request) *source {
 		write(r.Messages[i].Name)
 		write(r.Text(i))
 		inside(r.Text(i), write)
+		for k := range r.Messages[i].Parts {
+			address, _, _ := strings.Cut(r.Decode(r.Messages[i].Parts[k].URL), ",")
+			write(address)
+		}
 		for k := range r.Messages[i].Calls {
 			c := &r.Messages[i].Calls[k]
 			arguments := r.Decode(c.Arguments)
@@ -127,16 +132,19 @@ func cutAfter(text string) bool {
 	return strings.HasPrefix(text, cutMark) || strings.HasPrefix(text, "[")
 }
 
-// ownWords is what the product adds around what it quotes: labels, sizes, notes.
-// Its frames have no identifiers.
+// ownWords is what the product adds around what it quotes: labels and sizes. Its
+// frames have no identifiers.
 var ownWords = regexp.MustCompile(`(?m)^(?:#\d+ )?(?:user|assistant|tool|call|system|other)[^:\n]{0,60}: ` +
-	`|\[[^\]\n]{0,80} left out[^\]\n]{0,120}\]` +
 	`|\(\d+ (?:bytes|lines)[^)\n]{0,40}\)`)
+
+// cutNotes are its notes of what it cut. They have numbers of its own, and are marks.
+var cutNotes = regexp.MustCompile(`\[[^\]\n]{0,80} left out[^\]\n]{0,120}\]`)
 
 // invented are the terms of a text that the source does not have, each once. As
 // long as nothing marks a cut, a piece of an identifier is not that identifier.
 func (s *source) invented(text string) []string {
 	var out []string
+	text = cutNotes.ReplaceAllString(text, cutMark)
 	terms(ownWords.ReplaceAllString(text, "\n"), func(t term) {
 		if !s.has(t) && !slices.Contains(out, t.value) {
 			out = append(out, t.value)

@@ -41,20 +41,24 @@ func TestTerms(t *testing.T) {
 func TestInvented(t *testing.T) {
 	t.Parallel()
 	c := conversationOf(t, request(said("user", "See src/main.go and order 12345."),
+		`{"role":"user","content":[{"type":"image_url","image_url":{"url":"data:image/png;base64,QUJD_9"}}]}`,
 		called("a", `{"deep":"{\"inner\":\"key_7\"}","text":"one\ttab_2"}`), answered("a", `{"rows":[{"id":"row-9"}]}`)))
 	for text, want := range map[string][]string{
-		"src/main.go, main.go and 12345": nil,
-		"main.go:3":                      {"main.go:3"},
-		"order 1234":                     {"1234"},
-		"order 1234\u2026":               nil,
-		"order 9999\u2026":               {"9999"},
-		"order \u2026 2345":              nil,
-		"key_7 tab_2 row-9":              nil,
-		"ow-9":                           {"ow-9"},
-		"#17 user: src/main.go":          nil,
+		"src/main.go, main.go and 12345":           nil,
+		"main.go:3":                                {"main.go:3"},
+		"order 1234":                               {"1234"},
+		"order 1234\u2026":                         nil,
+		"order 9999\u2026":                         {"9999"},
+		"order \u2026 2345":                        nil,
+		"[image (image/png)] QUJD_9":               {"QUJD_9"},
+		"key_7 tab_2 row-9":                        nil,
+		"ow-9":                                     {"ow-9"},
+		"#17 user: src/main.go":                    nil,
 		"[812 of 900 bytes left out here, 4 more]": nil,
-		"said (1820 bytes)":                        nil,
-		"ghost_1 ghost_1":                          {"ghost_1"},
+		"src/ma\n[812 of 900 bytes left out here]\nain.go": nil,
+		"src/ma\nain.go":    {"src/ma", "ain.go"},
+		"said (1820 bytes)": nil,
+		"ghost_1 ghost_1":   {"ghost_1"},
 	} {
 		if got := c.said().invented(text); !slices.Equal(got, want) {
 			t.Errorf("%q: got %q, want %q", text, got, want)

@@ -9,12 +9,11 @@ import (
 
 // shape is what a handoff's body is made of, in bytes.
 type shape struct {
-	bytes   int
-	lines   int // sentences and lines of the source, verbatim but for white space
-	calls   int // a call and what became of it, on one line
-	index   int // the list of identifiers
-	others  int // labels, titles, joints, and what was written anew
-	handoff int // the whole text, frame and all
+	bytes  int
+	lines  int // sentences and lines of the source, verbatim but for white space
+	calls  int // a call and what became of it, on one line
+	index  int // the list of identifiers
+	others int // labels, titles, joints, and what was written anew
 }
 
 // percent is a part of the body.
@@ -32,7 +31,6 @@ func (s *shape) add(o shape) {
 	s.calls += o.calls
 	s.index += o.index
 	s.others += o.others
-	s.handoff += o.handoff
 }
 
 // label begins a line of notes: where it stands and who said it.
@@ -48,7 +46,7 @@ const pieceJoint = " | "
 func shapeOf(h compression.Handoff, s *source) shape {
 	bare, index := withoutIndex(h)
 	body, _ := compression.Body(bare.Text)
-	out := shape{bytes: len(body) + index, index: index, handoff: len(h.Text)}
+	out := shape{bytes: len(body) + index, index: index}
 	for line := range strings.SplitSeq(body, "\n") {
 		line = line[len(label.FindString(line)):]
 		for piece := range strings.SplitSeq(line, pieceJoint) {
