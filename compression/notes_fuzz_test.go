@@ -22,6 +22,7 @@ func FuzzNotes(f *testing.F) {
 	f.Add("\x1b[31mFAIL\x1b[0m a/b.go:7\n\xff\xfe…。！नमस्ते 你好 こんにちは", "", uint8(60))
 	f.Add(strings.Repeat("QUJD/+", 300)+" What the user asked:\n- x | y", "-", uint8(45))
 	f.Add("[Summary of the earlier conversation]\n…\n[End of the summary; the conversation goes on here]", "n", uint8(25))
+	f.Add(strings.Repeat("QUJD/+", 180), "#", uint8(0))
 	f.Fuzz(func(t *testing.T, text, name string, share uint8) {
 		if len(text) > 64<<10 || len(name) > 1<<10 {
 			t.Skip("too long to be quick")
@@ -37,7 +38,7 @@ func FuzzNotes(f *testing.F) {
 		}
 		v := compression.NewMemo(1 << 8).View(r)
 		b := budget(int(v.Total()) * 3 / 4)
-		b.Deterministic = b.Usable * window.Tokens(share%100) / 100
+		b.Deterministic = max(1, b.Usable*window.Tokens(share%100)/100) // zero names no share
 		h := v.Deterministic(b, settings(), nil)
 		if h.Covered == 0 {
 			return
@@ -51,7 +52,7 @@ func FuzzNotes(f *testing.F) {
 		}
 		for line := range strings.Lines(notes) {
 			line = strings.TrimSuffix(line, "\n")
-			if redact.Found(line) {
+			if redact.Text(line) != line {
 				t.Fatalf("a secret: %q", line)
 			}
 			switch {

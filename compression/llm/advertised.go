@@ -7,7 +7,6 @@ import (
 	"io"
 	"net/http"
 	"net/netip"
-	"net/textproto"
 	"net/url"
 	"strings"
 	"time"
@@ -112,7 +111,7 @@ type asking struct {
 // list asks for the list of models.
 func (a *asking) list(ctx context.Context) error {
 	a.models = newModelList(a.found)
-	err := a.get(ctx, a.beside("/models", ""), a.models.read)
+	err := a.get(ctx, a.beside("/models"), a.models.read)
 	a.answered = err == nil
 	return err
 }
@@ -131,8 +130,8 @@ func (a *asking) worthGoingOn(err error) bool {
 }
 
 // beside is the URL of something under the base.
-func (a *asking) beside(path, query string) *url.URL {
-	return a.at(strings.TrimSuffix(a.call.Base.EscapedPath(), "/")+path, query)
+func (a *asking) beside(path string) *url.URL {
+	return a.at(strings.TrimSuffix(a.call.Base.EscapedPath(), "/")+path, "")
 }
 
 // root is the URL of something beside the base: local servers have their own API
@@ -170,11 +169,7 @@ func (a *asking) get(ctx context.Context, u *url.URL, read func(io.Reader) error
 	if err != nil {
 		return fmt.Errorf("llm: make the request: %w", withoutURL(err))
 	}
-	for key, values := range a.call.Header {
-		if !ours(textproto.CanonicalMIMEHeaderKey(key)) {
-			req.Header[key] = append([]string(nil), values...)
-		}
-	}
+	carry(req, a.call.Header)
 	req.Header.Set("Accept", "application/json")
 	req.Header.Set("Accept-Encoding", "identity")
 	forAnthropic(req)

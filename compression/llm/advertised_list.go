@@ -166,23 +166,31 @@ func (l *modelList) models(dec *jsontext.Decoder) error {
 	if dec.PeekKind() != '[' {
 		return dec.SkipValue()
 	}
-	if _, err := dec.ReadToken(); err != nil {
-		return err
-	}
 	l.listed = true
-	for dec.PeekKind() != ']' {
-		if dec.PeekKind() != '{' {
-			if err := dec.SkipValue(); err != nil {
-				return err
-			}
-			continue
-		}
+	return elements(dec, '{', func() error {
 		m := &model{}
-		if err := m.read(dec, 0, func(string) error { return dec.SkipValue() }); err != nil {
+		if err := m.read(dec, 0, nil); err != nil {
 			return err
 		}
 		if l.take(m); l.found.enough() {
 			return errEnough
+		}
+		return nil
+	})
+}
+
+// elements reads an array; read gets the elements of a kind, the others are skipped.
+func elements(dec *jsontext.Decoder, kind jsontext.Kind, read func() error) error {
+	if _, err := dec.ReadToken(); err != nil {
+		return err
+	}
+	for dec.PeekKind() != ']' {
+		next := dec.SkipValue
+		if dec.PeekKind() == kind {
+			next = read
+		}
+		if err := next(); err != nil {
+			return err
 		}
 	}
 	_, err := dec.ReadToken()

@@ -33,9 +33,6 @@ func (m *model) limits() window.Limits {
 	}
 	if m.studio {
 		l.Total, l.Input = m.loaded, 0
-		if l.Total == 0 {
-			return window.Limits{}
-		}
 	}
 	if l.Total == 0 && l.Input == 0 {
 		return window.Limits{}
@@ -47,7 +44,7 @@ func (m *model) limits() window.Limits {
 const maxDepth = 3
 
 // read reads an object. other gets the arrays and objects that are none of ours,
-// to be read or skipped.
+// to be read or skipped; nil skips them.
 func (m *model) read(dec *jsontext.Decoder, depth int, other func(key string) error) error {
 	if _, err := dec.ReadToken(); err != nil {
 		return err
@@ -60,14 +57,16 @@ func (m *model) read(dec *jsontext.Decoder, depth int, other func(key string) er
 		key := name.String()
 		switch kind := dec.PeekKind(); {
 		case kind == '{' && depth < maxDepth && holdsLimits(key):
-			err = m.read(dec, depth+1, func(string) error { return dec.SkipValue() })
+			err = m.read(dec, depth+1, nil)
 		case kind == '[' && key == "loaded_instances":
 			m.studio = true
 			err = m.instances(dec)
-		case kind == '[' && (key == "aliases" || key == "tags") && depth == 0:
-			err = m.aliases(dec, key == "aliases")
-		case kind == '{' || kind == '[':
+		case kind == '[' && key == "aliases" && depth == 0:
+			err = m.aliases(dec)
+		case (kind == '{' || kind == '[') && other != nil:
 			err = other(key)
+		case kind == '{' || kind == '[':
+			err = dec.SkipValue()
 		default:
 			err = m.scalar(dec, key, depth)
 		}
@@ -166,49 +165,32 @@ func least(have *window.Tokens, n, smallest window.Tokens) {
 }
 
 // aliases reads further names of a model.
-func (m *model) aliases(dec *jsontext.Decoder, keep bool) error {
-	if _, err := dec.ReadToken(); err != nil {
-		return err
-	}
-	for dec.PeekKind() != ']' {
-		if dec.PeekKind() != '"' || !keep || len(m.names) >= maxAsked {
-			if err := dec.SkipValue(); err != nil {
-				return err
-			}
-			continue
+func (m *model) aliases(dec *jsontext.Decoder) error {
+	return elements(dec, '"', func() error {
+		if len(m.names) >= maxAsked {
+			return dec.SkipValue()
 		}
 		token, err := dec.ReadToken()
 		if err != nil {
 			return err
 		}
 		m.text("id", token.String(), 0)
-	}
-	_, err := dec.ReadToken()
-	return err
+		return nil
+	})
 }
 
 // instances reads what LM Studio has loaded of a model. Each instance has a name
 // of its own; under the model's name any of them may answer.
 func (m *model) instances(dec *jsontext.Decoder) error {
-	if _, err := dec.ReadToken(); err != nil {
-		return err
-	}
-	for dec.PeekKind() != ']' {
-		if dec.PeekKind() != '{' {
-			if err := dec.SkipValue(); err != nil {
-				return err
-			}
-			continue
-		}
+	return elements(dec, '{', func() error {
 		one := &model{}
-		if err := one.read(dec, 0, func(string) error { return dec.SkipValue() }); err != nil {
+		if err := one.read(dec, 0, nil); err != nil {
 			return err
 		}
 		least(&m.loaded, one.total, window.MinLearned)
 		if len(m.running) < maxAsked {
 			m.running = append(m.running, one)
 		}
-	}
-	_, err := dec.ReadToken()
-	return err
+		return nil
+	})
 }

@@ -66,7 +66,7 @@ func (a *asking) alone(ctx context.Context) {
 		}
 		asked++
 		l := newModelList(a.found)
-		_ = a.get(ctx, a.beside("/models/"+url.PathEscape(name), ""), l.read) // not known there: no limits
+		_ = a.get(ctx, a.beside("/models/"+url.PathEscape(name)), l.read) // not known there: no limits
 	}
 }
 
@@ -99,9 +99,8 @@ func (a *asking) ollama(ctx context.Context) bool {
 // are loaded, since the question would load others.
 func (a *asking) llamaCPP(ctx context.Context) bool {
 	if !a.models.router {
-		limits, ok := a.single(ctx, "/props", "")
+		ok := a.only(ctx, "/props")
 		a.found.changing = a.found.changing || ok
-		a.found.every(limits)
 		return ok
 	}
 	a.found.changing = true
@@ -119,15 +118,14 @@ func (a *asking) llamaCPP(ctx context.Context) bool {
 }
 
 // tgi reads the limits of text-generation-inference, which has one model.
-func (a *asking) tgi(ctx context.Context) bool {
-	limits, ok := a.single(ctx, "/info", "")
-	a.found.every(limits)
-	return ok
-}
+func (a *asking) tgi(ctx context.Context) bool { return a.only(ctx, "/info") }
 
 // sglang reads the limits of a server that does not put them into its list.
-func (a *asking) sglang(ctx context.Context) bool {
-	limits, ok := a.single(ctx, "/get_model_info", "")
+func (a *asking) sglang(ctx context.Context) bool { return a.only(ctx, "/get_model_info") }
+
+// only asks for the limits of the one model that a server has.
+func (a *asking) only(ctx context.Context, path string) bool {
+	limits, ok := a.single(ctx, path, "")
 	a.found.every(limits)
 	return ok
 }
@@ -148,7 +146,7 @@ func (m *model) whole(r io.Reader) error {
 	if dec.PeekKind() != '{' {
 		return errForm
 	}
-	return m.read(dec, 0, func(string) error { return dec.SkipValue() })
+	return m.read(dec, 0, nil)
 }
 
 // merge takes in what a server's own API said: it knows better than the list.

@@ -150,15 +150,20 @@ func newRequest(ctx context.Context, call Call) (*http.Request, error) {
 	if err != nil {
 		return nil, fmt.Errorf("llm: make the request: %w", withoutURL(err))
 	}
-	for key, values := range call.Header {
-		if !ours(textproto.CanonicalMIMEHeaderKey(key)) {
-			req.Header[key] = append([]string(nil), values...)
-		}
-	}
+	carry(req, call.Header)
 	req.Header.Set("Content-Type", "application/json")
 	req.Header.Set("Accept", "text/event-stream, application/json")
 	req.Header.Set("Accept-Encoding", "identity") // compression would hold back the pieces
 	return req, nil
+}
+
+// carry gives the caller's header to a request.
+func carry(req *http.Request, h http.Header) {
+	for key, values := range h {
+		if !ours(textproto.CanonicalMIMEHeaderKey(key)) {
+			req.Header[key] = append([]string(nil), values...)
+		}
+	}
 }
 
 // ours names the headers that describe the body and the connection of the call.

@@ -37,7 +37,7 @@
 //   - ErrCut: the answer ended without a finish reason and without [DONE].
 //   - ErrEmpty: it ended properly and said nothing.
 //   - ErrTooLong: it was longer than the caller accepts.
-//   - ErrMalformed: it is no chat completion.
+//   - ErrMalformed: it is no chat completion, or no list of models.
 //   - the cause of the context, wrapped, if that ended first.
 //   - any other error comes from the connection.
 //

@@ -22,7 +22,8 @@ var (
 	// ErrTooLong: more than Call.MaxAnswer bytes of text, or an event or a body
 	// beyond all reason.
 	ErrTooLong = errors.New("llm: the answer is too long")
-	// ErrMalformed: it is no chat completion.
+	// ErrMalformed: it is no chat completion; of Advertised, none of the forms that
+	// it reads.
 	ErrMalformed = errors.New("llm: the answer is no chat completion")
 )
 

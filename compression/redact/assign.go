@@ -191,7 +191,7 @@ func (a *assignment) environment() bool {
 	return a.sep == '=' && !a.spaced && !a.compared && a.upper()
 }
 
-// opensLine: nothing but space, a dash or an "export" stands before the name.
+// opensLine: nothing but space and dashes stands before the name.
 func (a *assignment) opensLine(s string) bool {
 	i := a.start
 	for i > 0 && a.start-i < 64 && (s[i-1] == ' ' || s[i-1] == '\t' || s[i-1] == '-') {

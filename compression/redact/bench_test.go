@@ -9,7 +9,8 @@ import (
 	"github.com/foldgate/foldgate/compression/redact"
 )
 
-// BenchmarkClean bounds what every text costs: at least 200 MB/s, no allocation.
+// BenchmarkClean bounds what every text costs: at least 200 MB/s, no allocation. In
+// "kept" every line comes near to a secret: at least 100 MB/s.
 func BenchmarkClean(b *testing.B) {
 	for name, text := range map[string]string{
 		"prose": strings.Repeat("The gateway reads a request once and forwards what fits; the rest is folded. ", 2000),

@@ -123,9 +123,6 @@ func TestKept(t *testing.T) {
 		if got := redact.Text(text); got != text {
 			t.Errorf("of %q\n got %q", text, got)
 		}
-		if redact.Found(text) {
-			t.Errorf("Found sees something in %q", text)
-		}
 	}
 	if len(kept) < len(gone) {
 		t.Errorf("%d texts are kept, %d go", len(kept), len(gone))

@@ -175,9 +175,6 @@ func (q *squeezed) key() kind {
 			return random
 		}
 	}
-	if q.ends("secretaccesskey") || q.ends("sharedaccesskey") {
-		return random
-	}
 	return plain
 }
 

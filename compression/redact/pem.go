@@ -15,30 +15,29 @@ const (
 
 // privateKey is at the five dashes of a line that begins or ends a private key's
 // block (RFC 7468; OpenSSH's and OpenPGP's forms; inside strings, where the lines
-// end with escapes). It reports whether it replaced one. A block without an end
-// goes as far as its lines do; an end without a begin, back as far as its lines.
-func (x *scanner) privateKey(i int) bool {
+// end with escapes). A block without an end goes as far as its lines do; an end
+// without a begin, back as far as its lines.
+func (x *scanner) privateKey(i int) {
 	if prefixed(x.s, i, pemEnd) {
-		return x.keyTail(i)
+		x.keyTail(i)
+		return
 	}
 	body := pemLabel(x.s, i, pemBegin)
 	if body == 0 {
-		return false
+		return
 	}
 	limit := min(len(x.s), body+pemLongest)
 	if at := strings.Index(x.s[body:limit], pemDashes); at >= 0 {
 		end := pemLabel(x.s, body+at, pemEnd)
 		if end > 0 && keyLike(x.s[body:body+at]) {
 			x.replace(i, end)
-			return true
+			return
 		}
 		limit = body + at
 	}
 	if end := keyLines(x.s[:limit], body); end > body {
 		x.replace(i, end)
-		return true
 	}
-	return false
 }
 
 // pemLabel is the end of a line's closing dashes, where the line at i begins as
@@ -143,10 +142,10 @@ func header(s string, i int) int {
 }
 
 // keyTail is at the line that ends a block whose begin was cut off.
-func (x *scanner) keyTail(i int) bool {
+func (x *scanner) keyTail(i int) {
 	end := pemLabel(x.s, i, pemEnd)
 	if end == 0 {
-		return false
+		return
 	}
 	low := max(x.last, i-pemLongest)
 	from := i
@@ -164,11 +163,9 @@ func (x *scanner) keyTail(i int) bool {
 		}
 		from = start
 	}
-	if i-from < pemLine {
-		return false
+	if i-from >= pemLine {
+		x.replace(from, end)
 	}
-	x.replace(from, end)
-	return true
 }
 
 // separates reports whether the byte at i can stand between two lines of a key.

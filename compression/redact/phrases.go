@@ -141,10 +141,10 @@ func (x *scanner) userFlag(i int) {
 	at := x.i
 	x.i = i
 	a := assignment{kind: password, sep: ' '}
-	l, ok := x.literal(&a)
+	l, _ := x.literal(&a) // nothing is compared, so there is one
 	colon := strings.IndexByte(l.text, ':')
 	x.i = at
-	if !ok || colon < 0 {
+	if colon < 0 {
 		return
 	}
 	v := l.text[colon+1:]

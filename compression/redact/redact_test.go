@@ -269,9 +269,6 @@ func TestGone(t *testing.T) {
 			if got := redact.Text(text); got != want {
 				t.Errorf("of %q\n got %q\nwant %q", text, got, want)
 			}
-			if !redact.Found(text) {
-				t.Error("Found sees nothing")
-			}
 		})
 	}
 }

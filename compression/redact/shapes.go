@@ -1,5 +1,7 @@
 package redact
 
+import "math"
+
 // shape is what the tokens of one issuer look like.
 type shape struct {
 	prefix string
@@ -20,7 +22,7 @@ const (
 )
 
 // forever is the length of a run that is as long as it is.
-const forever = 1 << 62
+const forever = math.MaxInt
 
 // shapes are sorted by their first byte, longer prefixes before their own
 // beginnings. Where an issuer's length is fixed, least allows for a token that

@@ -23,14 +23,6 @@ func Text(s string) string {
 	return s
 }
 
-// Found reports whether Text would replace anything. It stops at the first
-// secret.
-func Found(s string) bool {
-	x := scanner{s: s, once: true}
-	x.run()
-	return x.found
-}
-
 // scanner reads a text once, from left to right.
 type scanner struct {
 	s     string
@@ -38,7 +30,6 @@ type scanner struct {
 	out   []byte // what is final of the result
 	last  int    // how much of s is in out, or replaced
 	found bool
-	once  bool // stop at the first secret
 	// dead is the end of a run of base64url characters that begins no JSON web
 	// token, so that its later words need not look again.
 	dead int
@@ -71,9 +62,6 @@ func (x *scanner) run() {
 		x.i = i
 		x.look()
 		i = x.i
-		if x.once && x.found {
-			return
-		}
 	}
 }
 

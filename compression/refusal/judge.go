@@ -227,7 +227,6 @@ func (f finding) settled() Refusal {
 	case TooLarge:
 		return Refusal{Kind: TooLarge, Bytes: f.Bytes}
 	}
-	f.Bytes = 0
 	if f.Limit > 0 && f.Output > 0 {
 		// An output of up to three quarters of the window leaves room for a
 		// folded input. Above that only the caller can help, unless the input

@@ -39,8 +39,8 @@ func tooLargeCodes() []string {
 // the window.
 const windowReason = "model_context_window_exceeded"
 
-// windowReasons finds it as a value, and anything that the model said. Quotes
-// inside a string are escaped, so nothing that an answer talks about matches.
+// endedByWindow finds it as a value, saidSomething anything that the model said.
+// Quotes inside a string are escaped, so nothing that an answer talks about matches.
 var (
 	endedByWindow = regexp.MustCompile(`"(?:finish|stop|native_finish)_reason"\s*:\s*"` + windowReason + `"`)
 	saidSomething = regexp.MustCompile(`"(?:content|reasoning_content|reasoning|text|refusal)"\s*:\s*"[^"]|"(?:tool_calls|function_call)"\s*:\s*[\[{]\s*[{"]`)

@@ -166,7 +166,8 @@ func (b *Book) learnBytes(s Scope, model string, limit int64, now time.Time) boo
 	return limit != current
 }
 
-// Unlearn forgets what Learn kept for the model.
+// Unlearn forgets what errors of the upstream taught of the model, and what it was
+// seen to accept beyond its limits.
 func (b *Book) Unlearn(s Scope, model string, now time.Time) {
 	now = instant(now)
 	b.mu.Lock()
