@@ -65,8 +65,7 @@ type exchange struct {
 	told     bool // the request carries fields that are for us
 
 	captured *captured
-	lent     bool // an attempt reads captured, and releases it once served is closed
-	served   chan struct{}
+	served   chan struct{} // closed at the end; nil unless an attempt reads captured too, and then releases it
 	envelope chat.Envelope
 	scope    window.Scope
 	limits   window.Limits
@@ -211,7 +210,7 @@ func (x *exchange) fail(code errorCode, message, param string) {
 // releaseBody gives the body's bytes back to the budget, unless an attempt that
 // outlives the request still reads them.
 func (x *exchange) releaseBody() {
-	if x.lent {
+	if x.served != nil {
 		close(x.served)
 		return
 	}

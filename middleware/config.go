@@ -104,7 +104,8 @@ type Config struct {
 	// window, with the credential of such a request: see section 3.2.
 	IgnoreAdvertised bool
 
-	// Logger gets one line per chat request. Nil: none.
+	// Logger gets one line per chat request, and at debug one per question
+	// to the upstream. Nil: none.
 	Logger *slog.Logger
 	// Observer gets what metrics are made of. Nil: none.
 	Observer Observer

@@ -61,8 +61,8 @@
 // Any doubt in 2 to 6 ends in the request going on: unchanged where it fits or
 // where its size is not known, folded without a model otherwise. No request under
 // the trigger waits for the store (it may be asked beside one), and a store that
-// is down costs one time-out, then none. Errors of our own are the table in errors.go; text of
-// upstreams is only ever the upstream's own response.
+// is down costs one time-out, then none. Errors of our own are the table in
+// errors.go; text of upstreams is only ever the upstream's own response.
 //
 // State is settled in a deferred step, since the next handler may panic with
 // http.ErrAbortHandler when a response breaks.

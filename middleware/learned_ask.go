@@ -71,8 +71,8 @@ func (l *learner) ask(x *exchange) {
 		return
 	}
 	header := llm.CallerHeader(x.r.Header)
-	header.Del("Traceparent") // a question of ours is no part of the caller's trace
-	header.Del("Tracestate")
+	header.Del(headerTraceParent) // a question of ours is no part of the caller's trace
+	header.Del(headerTraceState)
 	call := llm.AdvertisedCall{Base: askedBase(x.m.cfg.Upstream, x.r.URL), Header: header, Models: models}
 	scope := x.scope
 	started := l.beside(x.ctx(), func(ctx context.Context) {

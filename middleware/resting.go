@@ -13,9 +13,10 @@ import (
 )
 
 // resting remembers which routes failed lately, and more than once, on this
-// replica. While a route rests it is asked after all others, so that a conversation does not wait for
-// one that is down although the next would answer. It is a matter of order
-// alone: no route is left out. The zero value is ready. Safe for concurrent use.
+// replica. While a route rests it is asked after all others, so that a
+// conversation does not wait for one that is down although the next would answer.
+// It is a matter of order alone: no route is left out. The zero value is ready. Safe for
+// concurrent use.
 type resting struct {
 	mu     sync.Mutex
 	routes map[string]rest // by name; there are no more than are configured
@@ -48,7 +49,7 @@ func (r *resting) failed(name string, now time.Time) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	had := r.routes[name]
-	if now.Before(had.until) && had.failures > 0 {
+	if now.Before(had.until) {
 		return
 	}
 	if r.routes == nil {

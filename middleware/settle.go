@@ -22,11 +22,8 @@ func (x *exchange) forwarded(p plan) {
 // is proven. Settling goes on beside the streaming and never delays it.
 func (x *exchange) accepted(p plan) {
 	x.taken = true
-	if n := int64(len(p.body)); x.limits.Bytes > 0 {
-		if p.body == nil {
-			n = int64(len(x.captured.Raw))
-		}
-		x.m.cfg.Book.AcceptedBytes(x.scope, x.envelope.Model, n, x.start)
+	if x.limits.Bytes > 0 {
+		x.m.cfg.Book.AcceptedBytes(x.scope, x.envelope.Model, int64(len(x.wire(p))), x.start)
 	}
 	cp := p.checkpoint
 	if cp.Fence.Unfenced() || cp.Settled && !x.m.held.due(x.key) {

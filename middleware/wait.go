@@ -15,15 +15,14 @@ func (x *exchange) ask(c *candidate, covered int) *ownership.Flight {
 	flight, joined := x.m.cfg.Coordinator.Do(x.job(c, covered))
 	x.attempt.Joined = joined
 	x.traceFlight(flight, joined)
-	if joined || x.lent {
+	if joined || x.served != nil {
 		return flight
 	}
-	x.lent = true // the worker reads the body for as long as the flight lasts
 	body, served := x.captured, make(chan struct{})
 	x.served = served
 	x.m.background.Go(func() {
-		<-flight.Done()
-		<-served // what leaves is the same memory
+		<-flight.Done() // the worker reads the body for as long
+		<-served        // what leaves is the same memory
 		body.Release()
 	})
 	return flight

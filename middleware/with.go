@@ -10,9 +10,9 @@ package middleware
 // Drop, Summarizer, BytesInFlight) do the same on either.
 //
 // Of c, Upstream, Store, Coordinator, Transport, Learned, Logger, Observer and
-// TracerProvider are not looked at: those of New stay. Book is m's if nil, else it must come from
-// m's by its own With. Another Memory bounds the requests that begin from then on,
-// and counts the bytes of all. Another TenantHeader or TenantSecret makes tenants,
+// TracerProvider are not looked at: those of New stay. Book is m's if nil, else it
+// must come from m's by its own With. Another Memory bounds the requests that begin
+// from then on, and counts the bytes of all. Another TenantHeader or TenantSecret makes tenants,
 // and so their conversations, new ones.
 func (m *Middleware) With(c Config) (*Middleware, error) {
 	own := m.cfg

@@ -217,9 +217,9 @@
 // marked foldgate.late, with the store's answer and an event commit or
 // commit.refused, and so stands in the trace of the attempt that it was made for. A
 // claim that begins no attempt is a span compression.claim. Every other call of the
-// store is a child span with its answer; renewals and reads are not, only a refused
-// renewal is an event. Being refused is an answer and no error of a span. The names
-// are those of package semconv. Without a provider nothing is done.
+// store is a child span with its answer; reads and the renewals beside a worker are
+// not, only a refused renewal is an event. Being refused is an answer and no error of
+// a span. The names are those of package semconv. Without a provider nothing is done.
 //
 // # Not promised
 //

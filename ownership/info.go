@@ -27,6 +27,16 @@ type Info struct {
 	Reason string
 }
 
+// OutcomeOf is the one word for how an attempt ended, of what an Info or an Observer
+// tells: its phase, or unfenced where its draft could not be shared; empty while it
+// goes on.
+func OutcomeOf(p Phase, unfenced bool) string {
+	if unfenced && p == Committed {
+		return "unfenced"
+	}
+	return string(p)
+}
+
 // ringSize is how many attempts a coordinator remembers.
 const ringSize = 256
 

@@ -288,11 +288,7 @@ func (a *attempt) traceEnd(p Phase, unshared bool, reason string) {
 	if !a.span.IsRecording() {
 		return
 	}
-	outcome := string(p)
-	if unshared && p == Committed {
-		outcome = outcomeUnfenced
-	}
-	a.span.SetAttributes(semconv.KeyOutcome.String(outcome))
+	a.span.SetAttributes(semconv.KeyOutcome.String(OutcomeOf(p, unshared)))
 	if reason != "" && p != Cancelled { // the reason of a cancel is somebody's text
 		a.span.SetAttributes(semconv.KeyReason.String(reason))
 	}
@@ -301,6 +297,3 @@ func (a *attempt) traceEnd(p Phase, unshared bool, reason string) {
 		a.span.SetStatus(codes.Error, reason)
 	}
 }
-
-// outcomeUnfenced is the outcome of an attempt whose draft could not be shared.
-const outcomeUnfenced = "unfenced"

@@ -15,7 +15,8 @@
 // The number is the version of this layout. The braces make Redis place all
 // names of one conversation in one slot, in every deployment mode. A key is a
 // hash; no name, and no field but the handoffs, holds text of a user. Names are
-// made in keys.go only.
+// made in keys.go only; scripts make the channel's once more, from the hash's, since
+// it is no key.
 //
 // A conversation is there whole or gone whole: everything but the counter is one
 // hash, and every write gives both keys the same time to live, Config.Retention

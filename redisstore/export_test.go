@@ -34,7 +34,7 @@ func ScriptFiles() ([]string, error) {
 // ReplyNames is what scripts call the replies.
 func ReplyNames() []string { return replyNames[1:] }
 
-// NamesOf lists every name of a conversation.
+// NamesOf lists the keys of a conversation.
 func NamesOf(key ownership.Key) []string { return namesOf(key).keys() }
 
 // ParseCheckpoint and CheckpointRest are the two halves of a checkpoint's line.

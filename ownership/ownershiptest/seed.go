@@ -86,7 +86,7 @@ func (x *fixture) refused(s ownership.Store, f ownership.Fence, err error) {
 	}
 }
 
-// The rollback of an attempt that was overtaken is void, whether it had published
+// The restore of an attempt that was overtaken is void, whether it had published
 // something or not: what the newer ones left, summary and cooldown, stays to the
 // byte.
 func seedStaleRestore(x *fixture) {
@@ -127,7 +127,7 @@ func seedStaleRestore(x *fixture) {
 	}
 }
 
-// The rule above must not cost the current attempt its own rollback, on whichever
+// The rule above must not cost the current attempt its own restore, on whichever
 // replica it is asked for.
 func seedCurrentRestore(x *fixture) {
 	x.troubled()

@@ -120,7 +120,7 @@ func seedLateSuccess(x *fixture) {
 	})
 }
 
-// The same where the late call ends in a cancellation: its rollback does not
+// The same where the late call ends in a cancellation: its restore does not
 // reach what the newer attempt published.
 func seedLateCancel(x *fixture) {
 	x.Run("its own next route took over", func(t *testing.T) {
@@ -130,7 +130,7 @@ func seedLateCancel(x *fixture) {
 		x.unchanged("the late cancellation", func() {
 			o.late.fails(ownership.ErrStalled)
 			x.stop(o.replica)
-			x.rollBack(o)
+			x.unwind(o)
 		})
 		x.overtakenLeftNothing(o)
 	})
@@ -141,7 +141,7 @@ func seedLateCancel(x *fixture) {
 			o.late.fails(routeFailure("network"))
 			x.servedByOther(o)
 			x.stop(o.replica)
-			x.rollBack(o)
+			x.unwind(o)
 		})
 		x.overtakenLeftNothing(o)
 	})
@@ -207,8 +207,8 @@ func (x *fixture) servedByOther(o overtaking) {
 	}
 }
 
-// rollBack is what the unwinding of the late attempt may ask for.
-func (x *fixture) rollBack(o overtaking) {
+// unwind is what the unwinding of the late attempt may ask for.
+func (x *fixture) unwind(o overtaking) {
 	x.Helper()
 	charge := climbing("network")
 	_, err := x.A.Restore(x.Context(), x.key, o.late.Fence, &charge)

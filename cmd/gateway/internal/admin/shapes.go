@@ -149,13 +149,9 @@ func showCheckpoint(k ownership.Checkpoint, show content) checkpointShape {
 }
 
 func showAttempt(i ownership.Info) attemptShape {
-	outcome := string(i.Outcome)
-	if i.Unfenced && i.Outcome == ownership.Committed {
-		outcome = "unfenced"
-	}
 	return attemptShape{
 		ID: i.Fence.Attempt, Conversation: i.Conversation, Generation: i.Fence.Generation, Phase: i.Phase,
-		Outcome: word(outcome), Route: i.Route, Covered: i.Covered,
+		Outcome: word(ownership.OutcomeOf(i.Outcome, i.Unfenced)), Route: i.Route, Covered: i.Covered,
 		Started: moment(i.Started), Ended: moment(i.Ended), Reason: i.Reason,
 	}
 }

@@ -109,7 +109,7 @@ func requestInstruments() []Instrument {
 }
 
 func attemptInstruments() []Instrument {
-	outcome := with(semconv.LabelOutcome, outcomes(), 3) // unfenced, none, other
+	outcome := with(semconv.LabelOutcome, outcomes(), 2) // none, other
 	operation := with(semconv.LabelOperation, operations(), 1)
 	return []Instrument{
 		of(Instrument{Name: semconv.MetricAttempts, Kind: Counter, Unit: "{attempt}", About: "Compression attempts of this replica that ended"}, outcome),

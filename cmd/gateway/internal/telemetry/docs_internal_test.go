@@ -93,7 +93,7 @@ func valuesOf(i Instrument, label string) []string {
 		if i.Name == semconv.MetricReloads {
 			return []string{string(ReloadChanged), string(ReloadUnchanged), string(ReloadRefused)}
 		}
-		return append(outcomes(), "unfenced", "none", other)
+		return append(outcomes(), "none", other)
 	}
 	return nil
 }

@@ -107,11 +107,7 @@ func (t *Telemetry) AttemptStarted(ownership.Attempt) { t.running.Add(context.Ba
 func (t *Telemetry) AttemptEnded(_ ownership.Attempt, p ownership.Phase, unfenced bool, d time.Duration, _ error) {
 	ctx := context.Background()
 	t.running.Add(ctx, -1)
-	outcome := known(string(p), outcomes())
-	if unfenced && p == ownership.Committed {
-		outcome = "unfenced"
-	}
-	by := metric.WithAttributes(semconv.LabelOutcome.String(outcome))
+	by := metric.WithAttributes(semconv.LabelOutcome.String(known(ownership.OutcomeOf(p, unfenced), outcomes())))
 	t.attempts.Add(ctx, 1, by)
 	t.duration.Record(ctx, d.Seconds(), by)
 }
@@ -180,7 +176,7 @@ func reasons() []string {
 }
 
 func outcomes() []string {
-	return []string{"committed", "ineffective", "failed", "cancelled", "abandoned", "superseded", "lost"}
+	return []string{"committed", "ineffective", "failed", "cancelled", "abandoned", "superseded", "lost", "unfenced"}
 }
 
 func operations() []string {
