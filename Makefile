@@ -44,6 +44,14 @@ long: ## only the long ones: openapi.yaml's linter, a build where an int has 32 
 	@scripts/fuzz.sh $(FUZZTIME)
 	@$(MAKE) --no-print-directory bench BENCHTIME=1x
 
+.PHONY: test-clients
+test-clients: ## real clients, direct and through the gateway, and docs/clients/matrix.md from the run; needs npm
+	@FOLDGATE_MATRIX=$(CURDIR)/docs/clients/matrix.md e2e/clients/run.sh
+
+.PHONY: test-clients-opencode
+test-clients-opencode: ## another coding agent, which is large and slow to start, through the same task
+	@e2e/clients/run.sh opencode
+
 .PHONY: openapi
 openapi: ## lint openapi.yaml as OpenAPI 3.1; needs npm
 	@scripts/lint-openapi.sh
@@ -70,10 +78,22 @@ fuzz: ## every fuzz target for FUZZTIME, 10s by default
 bench: ## every benchmark for BENCHTIME, 1s by default
 	$(GO) test -run '^$$' -bench . -benchmem -benchtime $(BENCHTIME) ./...
 
+.PHONY: test-browser
+test-browser: redis ## the admin plane's page in a real Chromium, in front of real gateways
+	@scripts/ensure-chromium.sh
+	@cd e2e/browser && $(GO) vet ./... && FOLDGATE_REQUIRE_BROWSER=1 FOLDGATE_REQUIRE_REDIS=1 $(GO) test -count=1 -timeout 10m ./...
+
+BENCHFLAGS ?=
+BENCHDOC   ?= docs/performance.md
+
+.PHONY: bench-peers
+bench-peers: redis ## the gateway beside a bare proxy, nginx, Caddy and other gateways, into BENCHDOC; BENCHFLAGS="-quick -only pass" for less
+	$(GO) run ./scripts/benchpeers $(if $(BENCHDOC),-o $(BENCHDOC)) $(BENCHFLAGS)
+
 EVALFLAGS ?=
 
 # The one setting for all recordings that measured best.
-EVALSHARES ?= -keep-recent 0.10 -deterministic 0.90 -beside-recall 0.75 -recall 0.15
+EVALSHARES ?= -keep-recent 0.10 -deterministic 0.90 -beside-recall 0.80 -recall 0.10
 
 .PHONY: eval
 eval: ## what a fold keeps of the recordings in FOLDGATE_TESTDATA; EVALFLAGS="-o docs/fold.md" writes the tables there
@@ -84,10 +104,23 @@ walk: redis ## the commands of docs/operating.md and docs/library.md as they sta
 	@scripts/walk.sh docs/operating.md
 	@scripts/walk.sh docs/library.md
 
+.PHONY: test-deploy
+test-deploy: ## the Dockerfile, docker-compose.yml and deploy/: read by who reads them in earnest, and run on loopback
+	@e2e/deploy/ensure-tools.sh
+	@cd e2e/deploy && $(GO) test -count=1 -timeout 15m ./...
+
+.PHONY: check-docs
+check-docs: ## the pages: links, names, code and spelling; the spelling needs npm
+	@GO="$(GO)" scripts/check-docs.sh
+
 .PHONY: docs
 docs: ## docs/configuration.md from the table of settings, and the metrics in docs/operating.md from their catalog
 	$(GO) run ./cmd/gateway/internal/config/gen
 	$(GO) run ./cmd/gateway/internal/telemetry/gen
+
+.PHONY: backends
+backends: ## every imitated backend behind a gateway, and the table of docs/backends.md from what was seen
+	FOLDGATE_WRITE_BACKENDS=1 $(GO) test -count=1 -run 'TestBackends$$' ./middleware
 
 .PHONY: cover
 cover: redis ## statement coverage by package, and coverage.out
@@ -109,6 +142,18 @@ lint: vet ## formatting, go vet, and golangci-lint where it is installed
 	@if command -v golangci-lint >/dev/null; then golangci-lint run; \
 	else echo "golangci-lint is not installed; the rest was checked. To have it:"; \
 	echo "  $(GO) install github.com/golangci/golangci-lint/v2/cmd/golangci-lint@$(GOLANGCI_VERSION)"; fi
+
+.PHONY: vuln
+vuln: ## known vulnerabilities that the code reaches, by govulncheck; needs its database
+	@scripts/supply-chain.sh vulnerabilities
+
+.PHONY: gosec
+gosec: ## patterns in our own code that are often mistakes
+	@scripts/supply-chain.sh gosec
+
+.PHONY: sbom
+sbom: ## every module of the program, as CycloneDX JSON: bin/sbom.json
+	@scripts/supply-chain.sh sbom bin/sbom.json
 
 .PHONY: check
 check: lint test ## before a commit: lint, tests, and go.mod as go mod tidy leaves it

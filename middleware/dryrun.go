@@ -24,6 +24,7 @@ type DryRunReport struct {
 	Head          int // leading system and developer messages
 	Covered       int // messages that the handoff stands for
 	Shrunk        int // messages that the exit gate shrank
+	Recalled      int // passages of the covered messages that go before the last user message
 	// Body is the request as it would be forwarded.
 	Body []byte
 }
@@ -63,7 +64,7 @@ func DryRun(book *window.Book, s window.Settings, body []byte) (DryRunReport, er
 		return rep, err
 	}
 	rep.Kind, rep.Reason = kindFallback, reasonMode
-	rep.Body, rep.After, rep.Covered, rep.Shrunk = folded.Body, folded.Tokens, folded.Covered, folded.Shrunk
+	rep.Body, rep.After, rep.Covered, rep.Shrunk, rep.Recalled = folded.Body, folded.Tokens, folded.Covered, folded.Shrunk, folded.Recalled
 	return rep, nil
 }
 

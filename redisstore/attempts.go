@@ -26,6 +26,7 @@ func (s *Store) Read(ctx context.Context, key ownership.Key, known []ownership.F
 	if err = refused(op, &r, err); err != nil {
 		return ownership.View{}, err
 	}
+	s.openAll(ctx, key, &v)
 	return v, nil
 }
 
@@ -66,10 +67,26 @@ func (s *Store) Claim(ctx context.Context, key ownership.Key, c ownership.Claim)
 		return ownership.Claimed{}, err
 	}
 	got, err := claimed(&r)
+	if err == nil && r.err == nil && got.Verdict == ownership.VerdictCommitted {
+		s.openCommitted(ctx, key, &r, &got.Checkpoint)
+	}
 	if err = refused(op, &r, err); err != nil {
 		return ownership.Claimed{}, err
 	}
 	return got, nil
+}
+
+// openCommitted opens the handoff that a claim was refused for. One that cannot be
+// opened is a reply that cannot be read: what stands there can neither be used nor,
+// under this target, be replaced, so for this one attempt there is no store. The next
+// target, which comes as the conversation grows, is claimed as any other.
+func (s *Store) openCommitted(ctx context.Context, key ownership.Key, r *reply, c *ownership.Checkpoint) {
+	handoff, ok := s.open(ctx, c.Handoff, slot{key, c.Fence, c.Target})
+	if !ok {
+		_ = unreadable(r, errUnopened)
+		return
+	}
+	c.Handoff = handoff
 }
 
 func claimed(r *reply) (ownership.Claimed, error) {
@@ -124,8 +141,12 @@ func (s *Store) Commit(ctx context.Context, key ownership.Key, f ownership.Fence
 		return 0, named(s.scripts.commit.name, err)
 	}
 	p := c.Checkpoint
+	handoff, err := s.seals.keys.Load().sealed(p.Handoff, slot{key, f, p.Target})
+	if err != nil {
+		return 0, named(s.scripts.commit.name, unavailable(err))
+	}
 	return s.fenced(ctx, s.scripts.commit, key, f,
-		p.Digest.String(), strconv.Itoa(p.Covered), checkpointRest(p), flag(c.Strike), p.Handoff)
+		p.Digest.String(), strconv.Itoa(p.Covered), checkpointRest(p), flag(c.Strike), handoff)
 }
 
 // Settle implements ownership.Store.

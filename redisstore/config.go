@@ -31,8 +31,12 @@ type Config struct {
 	// error. A server that accepts connections and answers nothing costs two such
 	// waits, then the breaker is open.
 	Timeout time.Duration
-	// Logger hears when the breaker changes and when the server is not there at
-	// the start. Nil: nobody does.
+	// Keys encrypt the handoffs that are written and open those that are read. A
+	// handoff that cannot be opened is as if it were not there. Nil: nothing is
+	// encrypted. Store.SetKeys changes them.
+	Keys *Keys
+	// Logger hears when the breaker changes, when the server is not there at the
+	// start, and of the first handoff that cannot be opened. Nil: nobody does.
 	Logger *slog.Logger
 }
 
@@ -62,6 +66,8 @@ type Options struct {
 	// Timeout is as in Config. Zero or negative: DefaultTimeout. The client's own
 	// time-outs should not be shorter.
 	Timeout time.Duration
+	// Keys are as in Config.
+	Keys *Keys
 	// Logger is as in Config.
 	Logger *slog.Logger
 }

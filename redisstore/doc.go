@@ -34,7 +34,7 @@
 //	checkpoints                one line each, newest first (record.go)
 //	cooldown error streak strikes blocked   the rest of the state
 //	snap snap_*                a fence, and the state before its commit
-//	handoff:<fence>            the bytes, never looked into
+//	handoff:<fence>            the bytes, never looked into by Redis
 //
 // # Scripts
 //
@@ -44,6 +44,17 @@
 // may be sent twice: the second run changes nothing. Time is the server's.
 // Fences are compared as strings, and generations by length and then by bytes,
 // because Lua's numbers end at 2^53.
+//
+// # Encryption
+//
+// With Config.Keys handoffs are stored encrypted and authenticated (AES-256-GCM, the
+// key's id beside them), bound to their conversation, fence and target: keyring.go,
+// seal.go. Everything else stays readable. The scripts know nothing of it. A handoff
+// that cannot be opened (its key is gone, it was changed or moved, it is not encrypted
+// where all should be) is as if it were not there: Read leaves its checkpoint out, and
+// it is counted. A claim for the very target that it stands for cannot replace it, and
+// answers ErrUnavailable: that one attempt is unfenced. Replicas whose keys differ
+// write side by side, each using what it can read.
 //
 // # Failures
 //

@@ -1,6 +1,24 @@
 package redisstore
 
-import "github.com/foldgate/foldgate/ownership"
+import (
+	"cmp"
+	"crypto/x509"
+
+	"github.com/foldgate/foldgate/ownership"
+)
+
+// OpenTrusting is Open by other roots than the system's.
+func OpenTrusting(c Config, roots *x509.CertPool) (*Store, error) {
+	where, err := ParseURL(c.URL)
+	if err != nil {
+		return nil, err
+	}
+	where.TLSConfig.RootCAs = roots
+	c.DialTimeout, c.Timeout = cmp.Or(c.DialTimeout, DefaultDialTimeout), cmp.Or(c.Timeout, DefaultTimeout)
+	s := New(connect(where, c), Options{Timeout: c.Timeout})
+	s.owned, s.witnessed = true, true
+	return s, nil
+}
 
 // ScriptInfo is what tests see of a script.
 type ScriptInfo struct {
@@ -42,3 +60,14 @@ func ParseCheckpoint(line string) (ownership.Checkpoint, error) { return parseCh
 
 // CheckpointRest is what Go writes of a checkpoint's line.
 func CheckpointRest(c ownership.Checkpoint) string { return checkpointRest(c) }
+
+// Sealed and Opened are the two ways of a handoff.
+func Sealed(k *Keys, handoff []byte, key ownership.Key, f ownership.Fence, t ownership.Target) ([]byte, error) {
+	return k.sealed(handoff, slot{key, f, t})
+}
+
+// Opened is the way back.
+func Opened(k *Keys, stored []byte, key ownership.Key, f ownership.Fence, t ownership.Target) ([]byte, error) {
+	handoff, _, err := k.opened(stored, slot{key, f, t})
+	return handoff, err
+}

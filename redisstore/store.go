@@ -28,6 +28,7 @@ type Store struct {
 	scripts   *library
 	breaker   *breaker
 	hub       *hub
+	seals     seals
 	log       *slog.Logger
 	closing   sync.Once
 	closed    error
@@ -47,7 +48,7 @@ func Open(ctx context.Context, c Config) (*Store, error) {
 	}
 	c.DialTimeout = cmp.Or(c.DialTimeout, DefaultDialTimeout)
 	c.Timeout = cmp.Or(c.Timeout, DefaultTimeout)
-	s := New(connect(where, c), Options{Retention: c.Retention, Timeout: c.Timeout, Logger: c.Logger})
+	s := New(connect(where, c), Options{Retention: c.Retention, Timeout: c.Timeout, Keys: c.Keys, Logger: c.Logger})
 	s.owned, s.witnessed = true, true
 	if err := s.Health(ctx); err != nil {
 		s.log.LogAttrs(ctx, slog.LevelWarn, "redis is not there, serving without it", slog.String("error", err.Error()))
@@ -71,6 +72,7 @@ func New(client redis.UniversalClient, o Options) *Store {
 		hub:       newHub(client),
 		log:       o.Logger,
 	}
+	s.SetKeys(o.Keys)
 	switch c := client.(type) {
 	case *redis.Client:
 		// With its repeats off, one call is one try, and a witness would see no more

@@ -8,14 +8,13 @@ import (
 
 	"go.opentelemetry.io/otel/trace"
 
-	"github.com/foldgate/foldgate/cmd/gateway/internal/telemetry"
 	"github.com/foldgate/foldgate/ownership"
 )
 
 // attemptLog counts attempts, and says why a route failed one: many run beside
 // their request, whose own line cannot tell.
 type attemptLog struct {
-	*telemetry.Telemetry
+	watched
 
 	logger *slog.Logger
 }

@@ -69,7 +69,7 @@ func (g *gateway) nextMiddleware(c config.Config, upstream *url.URL, book *windo
 		BodyLimit: c.BodyLimit, Memory: c.Memory, Routes: routesOf(c),
 		TenantHeader: c.TenantHeader, TenantSecret: []byte(c.TenantSecret),
 		Learned: g.learned, IgnoreAdvertised: !c.Advertised,
-		Logger: g.logger, Observer: g.telemetry, TracerProvider: g.telemetry.TracerProvider(),
+		Logger: g.logger, Observer: g.watched(), TracerProvider: g.telemetry.TracerProvider(),
 	}
 	renew := middleware.New
 	if before != nil {

@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"text/tabwriter"
+	"time"
 
 	"github.com/foldgate/foldgate/cmd/gateway/internal/config"
 	"github.com/foldgate/foldgate/compression"
@@ -112,16 +113,22 @@ type foldShape struct {
 	Head     int           `json:"head"`
 	Covered  int           `json:"covered"`
 	Shrunk   int           `json:"shrunk"`
+	Recalled int           `json:"recalled"`
+	// TookMS is how long the fold took here, in milliseconds.
+	TookMS float64 `json:"took_ms"`
+	// Outline says what became of each message.
+	Outline outlineShape `json:"outline"`
 	// Body is the request as it would be forwarded. It is a text, not an object,
 	// so that what is not replaced stays byte for byte.
 	Body string `json:"body"`
 }
 
-func showFold(r middleware.DryRunReport) foldShape {
+func showFold(original []byte, r middleware.DryRunReport, took time.Duration) foldShape {
 	return foldShape{
 		Kind: r.Kind, Reason: r.Reason, Model: r.Model, Before: r.Before, After: r.After,
 		Window: r.Limits.Total, Source: r.Limits.Source, Usable: r.Usable, Trigger: r.Trigger,
-		Messages: r.Messages, Head: r.Head, Covered: r.Covered, Shrunk: r.Shrunk, Body: string(r.Body),
+		Messages: r.Messages, Head: r.Head, Covered: r.Covered, Shrunk: r.Shrunk, Recalled: r.Recalled,
+		TookMS: float64(took.Microseconds()) / 1000, Outline: outlineOf(original, r), Body: string(r.Body),
 	}
 }
 

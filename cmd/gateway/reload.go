@@ -69,6 +69,9 @@ func (g *gateway) reload(ctx context.Context, in config.Input) {
 	if err == nil && len(changed) > 0 {
 		next, err = g.newEdition(loaded, before)
 	}
+	if err == nil {
+		err = g.useStoreKeys(loaded.Config)
+	}
 	read := slog.Any("files", loaded.Files)
 	switch {
 	case err != nil:

@@ -6,7 +6,9 @@ import (
 	"net"
 	"net/http"
 	"net/netip"
+	"runtime/debug"
 	"slices"
+	"time"
 
 	"github.com/foldgate/foldgate"
 	"github.com/foldgate/foldgate/cmd/gateway/internal/admin"
@@ -25,11 +27,16 @@ func (g *gateway) adminPlane(e *edition) (http.Handler, error) {
 		Folder:        folder{e},
 		Dropped:       e.middleware.Drop,
 		Metrics:       g.telemetry.Handler(),
-		OpenAPI:       foldgate.OpenAPI,
-		Hosts:         adminHosts(e.config.AdminListen, e.config.AdminHosts),
-		Token:         string(e.config.AdminToken),
-		BodyLimit:     e.config.BodyLimit,
-		Logger:        g.logger,
+		Totals:        g.watched().totals,
+		Record:        g.record,
+		About: admin.About{
+			Replica: g.replica, Version: versionOf(debug.ReadBuildInfo()), Mode: string(e.config.Mode), Started: g.started,
+		},
+		OpenAPI:   foldgate.OpenAPI,
+		Hosts:     adminHosts(e.config.AdminListen, e.config.AdminHosts),
+		Token:     string(e.config.AdminToken),
+		BodyLimit: e.config.BodyLimit,
+		Logger:    g.logger,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("make the admin plane: %w", err)
@@ -80,11 +87,12 @@ func (f folder) Fold(_ context.Context, body []byte, total string) (any, error) 
 			return nil, &admin.BadRequestError{Param: "window", Err: err}
 		}
 	}
+	began := time.Now()
 	report, err := middleware.DryRun(book, settingsOf(f.config.Config), body)
 	if err != nil {
 		return nil, &admin.BadRequestError{Param: foldProblem(err), Err: err}
 	}
-	return showFold(report), nil
+	return showFold(body, report, time.Since(began)), nil
 }
 
 // adminHosts are the names of the admin plane beside localhost and the address

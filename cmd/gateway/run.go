@@ -14,7 +14,9 @@ import (
 	"runtime/debug"
 	"strings"
 	"sync/atomic"
+	"time"
 
+	"github.com/foldgate/foldgate/cmd/gateway/internal/admin"
 	"github.com/foldgate/foldgate/cmd/gateway/internal/config"
 	"github.com/foldgate/foldgate/cmd/gateway/internal/telemetry"
 	"github.com/foldgate/foldgate/internal/plain"
@@ -55,8 +57,11 @@ type gateway struct {
 	logger      *slog.Logger
 	level       *slog.LevelVar
 	telemetry   *telemetry.Telemetry
+	record      *admin.Record // for the admin plane's page
+	started     time.Time
 	store       ownership.Store
 	learned     middleware.Learned // nil without a shared store
+	sealing     *redisstore.Store  // whose keys a reload changes; nil without a shared store
 	closeStore  func() error
 	storeState  func() string
 	coordinator *ownership.Coordinator
@@ -68,7 +73,7 @@ type gateway struct {
 
 // serve runs the gateway until ctx ends and everything in it has ended.
 func serve(ctx context.Context, loaded config.Loaded, r reloads, stderr io.Writer) error {
-	g := &gateway{replica: replicaName(), level: new(slog.LevelVar), transport: middleware.NewTransport(), running: newTracker()}
+	g := &gateway{replica: replicaName(), level: new(slog.LevelVar), transport: middleware.NewTransport(), running: newTracker(), record: new(admin.Record), started: time.Now()}
 	g.level.Set(loaded.LogLevel)
 	g.logger = telemetry.NewLogger(stderr, telemetry.Format(loaded.LogFormat), g.level)
 	plain.Standard(g.logger) // net/http says there what came unasked
@@ -106,15 +111,22 @@ func (g *gateway) openStore(ctx context.Context, c config.Config) error {
 		return nil
 	}
 	redisstore.SetClientLogger(g.logger)
+	keys, err := storeKeys(c)
+	if err != nil {
+		return err
+	}
 	store, err := redisstore.Open(ctx, redisstore.Config{
-		URL: string(c.RedisURL), Retention: c.Retention, Logger: g.logger,
+		URL: string(c.RedisURL), Retention: c.Retention, Keys: keys, Logger: g.logger,
 	})
 	if err != nil {
 		return fmt.Errorf("open the store: %w", err)
 	}
-	g.learned = store.Learned()
+	g.learned, g.sealing = store.Learned(), store
 	g.store, g.closeStore, g.storeState = store, store.Close, func() string { return storeWord(store.BreakerState()) }
-	return g.telemetry.WatchBreaker(func() telemetry.BreakerState { return breakerState(store.BreakerState()) })
+	return errors.Join(
+		g.telemetry.WatchBreaker(func() telemetry.BreakerState { return breakerState(store.BreakerState()) }),
+		g.telemetry.WatchUnopened(func() telemetry.Unopened { return telemetry.Unopened(store.Unopened()) }),
+	)
 }
 
 // compress makes what decides about chat requests, and the first edition.
@@ -122,7 +134,7 @@ func (g *gateway) compress(loaded config.Loaded) error {
 	var err error
 	g.coordinator, err = ownership.NewCoordinator(ownership.Config{
 		Store: g.store, Replica: g.replica, Lease: loaded.Lease, Idle: loaded.Summarizer.Idle, Ceiling: loaded.Summarizer.Ceiling,
-		MaxAttempts: loaded.Summarizer.MaxAttempts, Observer: attemptLog{g.telemetry, g.logger},
+		MaxAttempts: loaded.Summarizer.MaxAttempts, Observer: attemptLog{g.watched(), g.logger},
 		TracerProvider: g.telemetry.TracerProvider(),
 	})
 	if err != nil {
@@ -139,6 +151,9 @@ func (g *gateway) compress(loaded config.Loaded) error {
 		g.telemetry.WatchParts(map[string]func() bool{"upstream": g.upstream.Down, "summarizer": first.middleware.Summarizer().Down}),
 	)
 }
+
+// watched is who is told of requests and attempts.
+func (g *gateway) watched() watched { return watched{g.telemetry, g.record} }
 
 // replicaName tells people which replica owns an attempt: the machine's name and
 // a few random digits, since several replicas may share a machine.

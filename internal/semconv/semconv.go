@@ -143,6 +143,7 @@ const (
 	MetricDuration      = "foldgate.attempt.duration"
 	MetricRefusals      = "foldgate.fence.refusals"
 	MetricStoreErrors   = "foldgate.store.errors"
+	MetricUnopened      = "foldgate.handoffs.unopened"
 	MetricInFlight      = "foldgate.requests.in_flight"
 	MetricBodies        = "foldgate.bodies.in_flight"
 	MetricBreaker       = "foldgate.breaker.state"

@@ -82,6 +82,12 @@ type Config struct {
 	Dropped func(ownership.Key)
 	// Metrics serves /metrics.
 	Metrics http.Handler
+	// Totals reads the metrics for the page. It does not block.
+	Totals func() (Totals, error)
+	// Record is what the replica remembers for the page beside its metrics.
+	Record *Record
+	// About says which replica this is; the zero value says nothing.
+	About About
 	// OpenAPI is the document that /openapi.yaml serves.
 	OpenAPI []byte
 	// Hosts are further names and addresses, without port, under which the plane
@@ -106,11 +112,14 @@ const (
 type plane struct {
 	Config
 	guard guard
+	seen  *seenFences
+	files map[string]file
 }
 
 // New returns the admin plane.
 func New(c Config) (http.Handler, error) {
-	if c.Conversations == nil || c.Attempts == nil || c.Store == nil || c.Health == nil || c.Folder == nil || c.Metrics == nil {
+	if c.Conversations == nil || c.Attempts == nil || c.Store == nil || c.Health == nil || c.Folder == nil || c.Metrics == nil ||
+		c.Totals == nil || c.Record == nil {
 		return nil, errors.New("admin: every port is required")
 	}
 	if c.BodyLimit <= 0 {
@@ -122,7 +131,7 @@ func New(c Config) (http.Handler, error) {
 	if c.Logger == nil {
 		c.Logger = slog.New(slog.DiscardHandler)
 	}
-	p := &plane{Config: c, guard: newGuard(c.Hosts, c.Token)}
+	p := &plane{Config: c, guard: newGuard(c.Hosts, c.Token), seen: new(seenFences), files: pageFiles()}
 	return p.routes(), nil
 }
 
@@ -138,8 +147,11 @@ func (p *plane) routes() http.Handler {
 	get(r, "/livez", p.live)
 	get(r, "/readyz", p.ready)
 	get(r, "/", p.behind(p.page, named...))
+	get(r, "/assets/{name}", p.behind(p.asset, named...))
 	get(r, "/metrics", p.behind(p.Metrics.ServeHTTP, held...))
 	get(r, "/openapi.yaml", p.behind(p.openAPI, held...))
+	get(r, "/v1/replica", p.serve(unaudited, p.showReplica, held...))
+	get(r, "/v1/tokens", p.serve(unaudited, p.listTokens, held...))
 	get(r, "/v1/conversations", p.serve(unaudited, p.listConversations, held...))
 	get(r, "/v1/conversations/{key}", p.serve(handoffRead, p.showConversation, held...))
 	get(r, "/v1/attempts", p.serve(unaudited, p.listAttempts, held...))
@@ -174,11 +186,24 @@ func (p *plane) live(w http.ResponseWriter, _ *http.Request) {
 
 // ready fails only while draining. See Health.
 func (p *plane) ready(w http.ResponseWriter, _ *http.Request) {
-	status, word := http.StatusOK, "ready"
-	if p.Health.Draining() {
-		status, word = http.StatusServiceUnavailable, "draining"
+	status, now := http.StatusOK, p.readiness()
+	if now.Status != statusReady {
+		status = http.StatusServiceUnavailable
 	}
-	answer(w, status, readiness{Status: word, Parts: p.Health.Parts()})
+	answer(w, status, now)
+}
+
+const (
+	statusReady    = "ready"
+	statusDraining = "draining"
+)
+
+func (p *plane) readiness() readiness {
+	now := readiness{Status: statusReady, Parts: p.Health.Parts()}
+	if p.Health.Draining() {
+		now.Status = statusDraining
+	}
+	return now
 }
 
 func (p *plane) openAPI(w http.ResponseWriter, _ *http.Request) {

@@ -26,13 +26,14 @@ func TestPlainEndpoints(t *testing.T) {
 		path, kind, holds string
 		status            int
 	}{
-		{"/", "text/html", "/v1/attempts", 200},
 		{"/livez", "application/json", `"live"`, 200},
 		{"/readyz", "application/json", `"parts":{"store":"ok"}`, 200},
 		{"/metrics", "text/plain", "foldgate_folds_total", 200},
 		{"/openapi.yaml", "application/yaml", "openapi: 3.1", 200},
 		{"/v1/conversations", "application/json", `{"conversations":[]}`, 200},
 		{"/v1/attempts", "application/json", `{"attempts":[]}`, 200},
+		{"/v1/tokens", "application/json", `"steps":[]}`, 200},
+		{"/v1/replica", "application/json", `"replica":"r","version":"v1","mode":"fold"`, 200},
 		{"/nothing", "application/json", "not_found", 404},
 		{"/v1/fold", "application/json", "method_not_allowed", 405},
 	}
@@ -144,7 +145,7 @@ func TestLists(t *testing.T) {
 func TestListsAskNoStore(t *testing.T) {
 	t.Parallel()
 	p := newPlane(t, func(c *admin.Config) { c.Store = brokenStore{errors.New("asked")} })
-	for _, path := range []string{"/v1/conversations", "/v1/attempts"} {
+	for _, path := range []string{"/v1/conversations", "/v1/conversations?state=0", "/v1/attempts", "/v1/tokens", "/v1/replica"} {
 		if got := p.do(call{path: path}); got.status != http.StatusOK {
 			t.Errorf("%s: got %d %s", path, got.status, got.body)
 		}

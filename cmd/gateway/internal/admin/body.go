@@ -94,15 +94,31 @@ func one(r *http.Request, name string) (value string, there, ok bool) {
 	return values[0], true, true
 }
 
+// switchOf is a query parameter that is 1 or 0, which is the same as none.
+func switchOf(r *http.Request, name string) (bool, *problem) {
+	value, there, ok := one(r, name)
+	switch {
+	case !ok:
+		return false, &problemQuery
+	case value == "1":
+		return true, nil
+	case value == "0", !there:
+		return false, nil
+	}
+	p := problemQuery.with(name+" is 1 or 0", name)
+	return false, &p
+}
+
 // limitOf is the greatest number of entries that a list may have.
-func limitOf(r *http.Request) (int, *problem) {
+func limitOf(r *http.Request, most int) (int, *problem) {
 	text, there, ok := one(r, "limit")
 	if ok && !there {
 		return defaultLimit, nil
 	}
 	n, err := strconv.ParseUint(text, 10, 16)
-	if !ok || err != nil || n < 1 || n > maxLimit {
-		return 0, &problemLimit
+	if !ok || err != nil || n < 1 || n > uint64(most) { //nolint:gosec // most is a small constant
+		p := problemLimit.with("limit must be a whole number from 1 to "+strconv.Itoa(most), problemLimit.param)
+		return 0, &p
 	}
 	return int(n), nil
 }

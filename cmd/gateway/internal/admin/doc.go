@@ -32,5 +32,16 @@
 // generation, attempt; and error, what the store said, where it failed. Never the
 // token, a body, the reason of a cancel, a handoff, or a key that is none.
 //
-// No request scans the store: lists are what this replica remembers.
+// No request scans the store: lists are what this replica remembers, and where a
+// list also tells what the store has, it is asked for those by their keys, few at a
+// time.
+//
+// # The page
+//
+// Folder page holds what a browser is shown at / and what that is made of: one small
+// ES module for each subject, no framework, nothing built, nothing from elsewhere.
+// It holds no data and asks the plane as any program would. The token stays in the
+// memory of api.js. Texts go in as text nodes (dom.js); the policy would refuse
+// anything else. Lists, texts and rings are bounded. Package e2e/browser, a module
+// of its own, tests it in a real browser.
 package admin

@@ -51,6 +51,9 @@ type plane struct {
 	attempts  []ownership.Info
 	draining  bool
 	foldError error
+	totals    admin.Totals
+	unread    error // why the metrics cannot be read
+	record    admin.Record
 	dropped   []ownership.Key
 	log       bytes.Buffer
 }
@@ -82,6 +85,9 @@ func (p *plane) config(options ...option) admin.Config {
 			w.Header().Set("Content-Type", "text/plain; version=0.0.4; charset=utf-8")
 			_, _ = io.WriteString(w, "foldgate_folds_total 1\n")
 		}),
+		Totals:    func() (admin.Totals, error) { return p.totals, p.unread },
+		Record:    &p.record,
+		About:     admin.About{Replica: "r", Version: "v1", Mode: "fold", Started: time.Unix(1, 0)},
 		OpenAPI:   foldgate.OpenAPI,
 		Hosts:     []string{"Gate.Internal"},
 		BodyLimit: 1 << 10,
@@ -103,7 +109,8 @@ func (p *plane) Fold(_ context.Context, body []byte, window string) (any, error)
 	}
 	return map[string]any{
 		"kind": "none", "reason": "under", "model": window, "before": len(body), "after": 0, "window": 0, "source": "config",
-		"usable": 0, "trigger": 0, "messages": 0, "head": 0, "covered": 0, "shrunk": 0, "body": string(body),
+		"usable": 0, "trigger": 0, "messages": 0, "head": 0, "covered": 0, "shrunk": 0, "recalled": 0, "took_ms": 0.5, "body": string(body),
+		"outline": map[string]any{"messages": []any{}, "handoff": "", "recall": "", "carrier": ""},
 	}, nil
 }
 

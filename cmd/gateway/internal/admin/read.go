@@ -19,27 +19,26 @@ const (
 	storeTimeout = 10 * time.Second
 )
 
-func (p *plane) listConversations(_ http.ResponseWriter, r *http.Request, _ *entry) (result, *problem) {
-	limit, bad := limitOf(r)
-	if bad != nil {
-		return result{}, bad
-	}
-	list := touchedList{Conversations: []touchedShape{}}
-	for _, t := range p.Conversations.Recent(limit) {
-		list.Conversations = append(list.Conversations, touchedShape{
-			Conversation: t.Conversation, LastSeen: moment(t.LastSeen), Kind: t.Kind, Before: t.Before, After: t.After, Covered: t.Covered,
-		})
-	}
-	return result{http.StatusOK, list}, nil
-}
-
+// listAttempts answers from memory: those of the replica, or of one conversation.
 func (p *plane) listAttempts(_ http.ResponseWriter, r *http.Request, _ *entry) (result, *problem) {
-	limit, bad := limitOf(r)
+	limit, bad := limitOf(r, maxLimit)
 	if bad != nil {
 		return result{}, bad
+	}
+	only, there, ok := one(r, "conversation")
+	if !ok || there && !ownership.Key(only).Valid() {
+		wrong := problemKey.with(problemKey.message, "conversation")
+		return result{}, &wrong
+	}
+	asked := limit
+	if there {
+		asked = maxLimit // all that are remembered
 	}
 	list := attemptList{Attempts: []attemptShape{}}
-	for _, i := range p.Attempts.Attempts(limit) {
+	for _, i := range p.Attempts.Attempts(asked) {
+		if there && i.Conversation != ownership.Key(only) || len(list.Attempts) == limit {
+			continue
+		}
 		list.Attempts = append(list.Attempts, showAttempt(i))
 	}
 	return result{http.StatusOK, list}, nil
@@ -56,17 +55,11 @@ func handoffRead(r *http.Request) string {
 
 // contentOf says whether a request asks for the conversation's text.
 func contentOf(r *http.Request) (content, *problem) {
-	value, there, ok := one(r, "handoff")
-	switch {
-	case !ok:
-		return withoutContent, &problemQuery
-	case value == "1":
-		return withContent, nil
-	case value == "0", !there:
-		return withoutContent, nil
+	asked, bad := switchOf(r, "handoff")
+	if asked {
+		return withContent, bad
 	}
-	p := problemQuery.with("handoff is 1 or 0", "handoff")
-	return withoutContent, &p
+	return withoutContent, bad
 }
 
 // showConversation answers 404 for a key that the store never heard of; one

@@ -31,7 +31,7 @@ func bodied() []call {
 func guarded() []call {
 	return append(bodied(),
 		call{method: "DELETE", path: showPath}, call{path: showPath},
-		call{path: "/v1/conversations"}, call{path: "/v1/attempts"}, call{path: "/metrics"}, call{path: "/openapi.yaml"},
+		call{path: "/v1/conversations"}, call{path: "/v1/attempts"}, call{path: "/v1/replica"}, call{path: "/v1/tokens"}, call{path: "/metrics"}, call{path: "/openapi.yaml"},
 	)
 }
 
@@ -46,7 +46,7 @@ func TestEveryCallKeepsItsRules(t *testing.T) {
 			t.Errorf("%s: %s %s: got %d %s, want %d %s", why, c.method, c.path, got.status, got.body, status, code)
 		}
 	}
-	for _, c := range append(guarded(), call{path: "/"}) {
+	for _, c := range append(guarded(), call{path: "/"}, call{path: "/assets/app.js"}) {
 		c.host = "evil.example"
 		c.header = map[string]string{"Origin": "https://evil.example", "Content-Type": "text/plain"}
 		refused("a foreign host", c, 403, "host_not_allowed")
@@ -118,7 +118,7 @@ func TestMethods(t *testing.T) {
 	t.Parallel()
 	p := newPlane(t)
 	for path, want := range map[string]string{
-		"/": "GET, HEAD", "/livez": "GET, HEAD", "/readyz": "GET, HEAD", "/metrics": "GET, HEAD", "/openapi.yaml": "GET, HEAD",
+		"/": "GET, HEAD", "/assets/app.js": "GET, HEAD", "/v1/replica": "GET, HEAD", "/v1/tokens": "GET, HEAD", "/livez": "GET, HEAD", "/readyz": "GET, HEAD", "/metrics": "GET, HEAD", "/openapi.yaml": "GET, HEAD",
 		"/v1/conversations": "GET, HEAD", "/v1/attempts": "GET, HEAD", showPath: "GET, HEAD, DELETE",
 		cancelPath: "POST", restorePath: "POST", "/v1/fold": "POST",
 	} {

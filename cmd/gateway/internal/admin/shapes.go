@@ -24,6 +24,9 @@ type touchedShape struct {
 	Before       int           `json:"before"`
 	After        int           `json:"after"`
 	Covered      int           `json:"covered"`
+	// State is left out unless it was asked for, and null where the store could not
+	// be asked.
+	State any `json:"state,omitempty"`
 }
 
 type conversationShape struct {

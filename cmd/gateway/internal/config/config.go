@@ -51,6 +51,10 @@ type Config struct {
 	// RedisURL names the shared store. Default empty: a store in the process,
 	// right for one replica. It may hold a password, hence a Secret.
 	RedisURL Secret
+	// StoreKeys encrypt handoffs in the shared store, as redisstore.ParseKeys reads
+	// them: id=key, the first writes, all of them read, the word plain stands for
+	// handoffs that are not encrypted. Default none: nothing is encrypted.
+	StoreKeys Secret
 	// Windows are the configured windows, the longest matching glob wins.
 	// Default none.
 	Windows []window.Rule

@@ -17,6 +17,8 @@ import (
 
 const upstream = "https://api.openai.com"
 
+const storeKeys = "a=aHVudGVyMi1odW50ZXIyLWh1bnRlcjItaHVudGVyMi0=, plain"
+
 // sources are the inputs of one case.
 type sources struct {
 	args  []string
@@ -66,6 +68,7 @@ func TestEverySettingFromEverySource(t *testing.T) {
 		{path: "upstream", flag: "upstream", env: "UPSTREAM", text: "http://localhost:11434/v1", want: func(c *config.Config) { c.Upstream = "http://localhost:11434/v1" }},
 		{path: "mode", flag: "mode", env: "MODE", text: "observe", want: func(c *config.Config) { c.Mode = config.ModeObserve }},
 		{path: "redis_url", flag: "redis-url", env: "REDIS_URL", text: "redis://:pw@r:6379/1", want: func(c *config.Config) { c.RedisURL = "redis://:pw@r:6379/1" }},
+		{path: "store_keys", env: "STORE_KEYS", text: storeKeys, yaml: `"` + storeKeys + `"`, want: func(c *config.Config) { c.StoreKeys = storeKeys }},
 		{path: "windows", flag: "window", env: "WINDOWS", text: "gpt-*=4000", yaml: "{gpt-*: 4000}", want: func(c *config.Config) { c.Windows = []window.Rule{{Glob: "gpt-*", Total: 4000}} }},
 		{path: "default_window", flag: "default-window", env: "DEFAULT_WINDOW", text: "32768", want: func(c *config.Config) { c.DefaultWindow = 32768 }},
 		{path: "advertised", flag: "advertised", env: "ADVERTISED", text: "false", want: func(c *config.Config) { c.Advertised = false }},
@@ -130,7 +133,7 @@ func TestEverySettingFromEverySource(t *testing.T) {
 	}
 	t.Run("the table lists no other", func(t *testing.T) {
 		t.Parallel()
-		known := map[string]bool{"admin_token_file": true, "tenant_secret_file": true, "summarizer.routes": true}
+		known := map[string]bool{"admin_token_file": true, "tenant_secret_file": true, "store_keys_file": true, "summarizer.routes": true}
 		for _, tc := range cases {
 			known[tc.path] = true
 		}
@@ -179,7 +182,8 @@ func TestConfigFileFromTheEnvironment(t *testing.T) {
 func TestSecretsFromFiles(t *testing.T) {
 	t.Parallel()
 	files := map[string]string{
-		"f.yaml":     "upstream: " + upstream + "\nadmin_token_file: /run/token\ntenant_secret_file: /run/tenant\n",
+		"f.yaml":     "upstream: " + upstream + "\nadmin_token_file: /run/token\ntenant_secret_file: /run/tenant\nstore_keys_file: /run/keys\n",
+		"/run/keys":  "# two\n" + storeKeys + "\n",
 		"/run/token": "from-file\n", "/run/tenant": "tenant\r\n", "/run/other": "other",
 	}
 	cases := []struct {
@@ -198,7 +202,7 @@ func TestSecretsFromFiles(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if string(got.AdminToken) != string(tc.token) || string(got.TenantSecret) != "tenant" {
+			if string(got.AdminToken) != string(tc.token) || string(got.TenantSecret) != "tenant" || string(got.StoreKeys) != "# two\n"+storeKeys {
 				t.Errorf("got token %q, tenant secret %q", string(got.AdminToken), string(got.TenantSecret))
 			}
 		})

@@ -13,6 +13,21 @@ func storing() []setting {
 		},
 		{
 			Key: Key{
+				Path: pathStoreKeys, Value: "KEYS", Allowed: wantStoreKeys,
+				Usage: "keys that encrypt handoffs in Redis, the same on all replicas; empty: they are readable there",
+				About: "A list of `id=key`, separated by line breaks, commas or spaces; a key is 32 random bytes, in base64 or as 64 hexadecimal digits (`openssl rand -base64 32`). The first one writes, all of them read. The word `plain` among them stands for handoffs that are not encrypted: where it is missing, such a handoff is not used. A handoff that cannot be decrypted is as if it were not there: one summary more, and never an error. What stays readable, how keys are rotated and how a running fleet is given its first one: [security.md](security.md#secrets-at-rest). Without redis_url they do nothing.",
+			},
+			access: secret(func(c *Config) *Secret { return &c.StoreKeys }),
+		},
+		{
+			Key: Key{
+				Path: pathStoreKeysFile, Value: "FILE", Usage: "file that holds the keys that encrypt handoffs in Redis", Allowed: "a file that holds the keys",
+				About: "One `id=key` a line; a `#` begins a comment. A reload reads it again: that is how keys are rotated.",
+			},
+			access: file(func(f *files) *string { return &f.storeKeys }),
+		},
+		{
+			Key: Key{
 				Path: "lease", Flag: "lease", Value: "DURATION", Default: "15s", Allowed: "a duration of at least 1s, such as 15s", Restart: true,
 				Usage: "how long a silent owner counts as alive",
 				About: "When a replica dies while it summarises, another one takes over after this long. It is renewed every second, or every third of it where that is shorter; much less than the default makes a slow store look like a dead owner.",

@@ -70,6 +70,11 @@ func TestProblems(t *testing.T) {
 		{name: "body limit overflows", args: []string{"--body-limit", "9223372036854775807KiB"}, want: "body_limit|such as 64MiB"},
 		{name: "memory under body limit", args: []string{"--memory", "1MiB"}, want: "memory|at least body_limit"},
 		{name: "tenant header", args: []string{"--tenant-header", "X Team"}, want: "tenant_header|name of a header"},
+		{name: "store keys", env: []string{"FOLDGATE_STORE_KEYS=hunter2"}, want: "store_keys (FOLDGATE_STORE_KEYS): got (hidden)|entry 1: no id"},
+		{name: "store key too short", yaml: "store_keys: 'a=aHVudGVyMg=='", want: "store_keys (f.yaml:1)|entry 1: the key: 32 bytes"},
+		{name: "store keys of the file", yaml: "store_keys_file: bad", want: "store_keys|entry 2: plain stands there twice; store keys: entry 3"},
+		{name: "store keys file missing", yaml: "store_keys_file: missing", want: "store_keys_file (f.yaml:1)|file does not exist"},
+		{name: "store keys twice", yaml: "store_keys: plain\nstore_keys_file: empty", want: "store_keys_file (f.yaml:2)|one of the two"},
 		{name: "log level", args: []string{"--log-level", "loud"}, want: "log_level|debug, info, warn or error"},
 		{name: "log format", args: []string{"--log-format", "xml"}, want: "log_format|auto, text or json"},
 		{name: "no such file", args: []string{"--config", "missing.yaml"}, want: `config: got "missing.yaml"|file does not exist`},
@@ -118,7 +123,7 @@ func TestProblems(t *testing.T) {
 	for _, tc := range cases {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
-			s := sources{args: tc.args, env: tc.env, files: map[string]string{"empty": "\n", "f.yaml": tc.yaml}}
+			s := sources{args: tc.args, env: tc.env, files: map[string]string{"empty": "\n", "bad": "plain\nplain\nhunter2", "f.yaml": tc.yaml}}
 			if tc.yaml != "" {
 				s.args = append(s.args, "--config", "f.yaml")
 			}
@@ -173,7 +178,7 @@ summarizer: {routes: [{}, {name: b, url: "gopher://x", wrong: 1}]}
 func TestSecretsAreNeverPrinted(t *testing.T) {
 	t.Parallel()
 	c := config.Default()
-	c.AdminToken, c.RedisURL = "hunter2", "redis://:hunter2@r"
+	c.AdminToken, c.RedisURL, c.StoreKeys = "hunter2", "redis://:hunter2@r", "a=hunter2"
 	c.Summarizer.Routes = []config.Route{{Name: "a", Key: "hunter2"}}
 	for _, format := range []string{"%v", "%+v", "%#v", "%s"} {
 		if text := fmt.Sprintf(format, c); strings.Contains(text, "hunter2") {

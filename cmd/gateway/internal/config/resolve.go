@@ -18,6 +18,7 @@ const flagRoute = "summarizer"
 func (l *loader) resolve() {
 	l.secretFile(pathAdminToken, pathAdminTokenFile, l.files.adminToken, &l.config.AdminToken)
 	l.secretFile(pathTenantSecret, pathTenantSecretFile, l.files.tenantSecret, &l.config.TenantSecret)
+	l.secretFile(pathStoreKeys, pathStoreKeysFile, l.files.storeKeys, &l.config.StoreKeys)
 	l.config.Summarizer.Routes = l.files.routes
 	if l.files.summarizerURL != "" || l.files.summarizerModel != "" {
 		l.config.Summarizer.Routes = []Route{{Name: flagRoute, URL: l.files.summarizerURL, Model: l.files.summarizerModel}}

@@ -78,6 +78,7 @@ func (v *validator) addresses(p Purpose) {
 	}
 	v.upstream(p)
 	v.redis()
+	v.storeKeys()
 	if v.TenantHeader != "" && !fieldName(v.TenantHeader) {
 		v.refuse("tenant_header", strconv.Quote(v.TenantHeader))
 	}
@@ -136,6 +137,16 @@ func (v *validator) redis() {
 	if err := redisstore.CheckURL(string(v.RedisURL)); err != nil {
 		s, _ := settingNamed("redis_url")
 		v.add("redis_url", "", s.Allowed+": "+strings.ReplaceAll(err.Error(), "\n", "; "))
+	}
+}
+
+// storeKeys tells of problems by their place in the list, and of no key.
+func (v *validator) storeKeys() {
+	if v.StoreKeys == "" {
+		return
+	}
+	if err := redisstore.CheckKeys(string(v.StoreKeys)); err != nil {
+		v.add(pathStoreKeys, hidden, wantStoreKeys+": "+strings.ReplaceAll(err.Error(), "\n", "; "))
 	}
 }
 
@@ -251,6 +262,8 @@ func hostName(s string) bool {
 func routeName(s string) bool { return s != "" && len(s) <= 64 && only(s, "-_.") }
 
 func fieldName(s string) bool { return only(s, "!#$%&'*+-.^_`|~") }
+
+const wantStoreKeys = "id=key, once or more, or the word plain"
 
 const wantFieldValue = "one line without control characters: it is sent in a header"
 

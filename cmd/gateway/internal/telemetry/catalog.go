@@ -121,6 +121,8 @@ func attemptInstruments() []Instrument {
 			operation, Label{semconv.LabelAnswer, 4}),
 		of(Instrument{Name: semconv.MetricStoreErrors, Kind: Counter, Unit: "{call}", About: "Store calls that failed"},
 			operation, Label{semconv.LabelKind, 3}),
+		of(Instrument{Name: semconv.MetricUnopened, Kind: Counter, Unit: "{handoff}", About: "Handoffs that were read and could not be decrypted, each time that they were; only with a shared store"},
+			Label{semconv.LabelReason, len(unopenedReasons())}),
 	}
 }
 

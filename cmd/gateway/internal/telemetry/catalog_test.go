@@ -37,6 +37,7 @@ func busy(t *testing.T, tel *telemetry.Telemetry, upstream string) {
 	err := errors.Join(
 		tel.WatchBreaker(func() telemetry.BreakerState { return telemetry.BreakerOpen }),
 		tel.WatchBodies(func() int64 { return 1 }),
+		tel.WatchUnopened(func() telemetry.Unopened { return telemetry.Unopened{Key: 1, Plain: 2} }),
 		tel.WatchParts(map[string]func() bool{"upstream": func() bool { return true }, "summarizer": func() bool { return false }}),
 	)
 	if err != nil {

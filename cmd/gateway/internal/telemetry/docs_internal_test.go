@@ -77,6 +77,9 @@ func wrongLabels(i Instrument, in string) (wrong []string) {
 func valuesOf(i Instrument, label string) []string {
 	switch label {
 	case "reason":
+		if i.Name == semconv.MetricUnopened {
+			return unopenedReasons()
+		}
 		return append(reasons(), "none", other)
 	case "operation":
 		return append(operations(), other)

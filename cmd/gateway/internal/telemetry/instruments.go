@@ -128,6 +128,13 @@ func (k *maker) histogram(name string) metric.Float64Histogram {
 	return h
 }
 
+// tally makes a counter that is asked at every collection.
+func (k *maker) tally(name string, ask metric.Int64Callback) {
+	i := k.described(name, Counter)
+	_, err := k.meter.Int64ObservableCounter(i.Name, metric.WithUnit(i.Unit), metric.WithDescription(i.About), metric.WithInt64Callback(ask))
+	k.note(err)
+}
+
 // watch makes a gauge that is asked at every collection.
 func (k *maker) watch(name string, ask metric.Int64Callback) {
 	i := k.described(name, Gauge)

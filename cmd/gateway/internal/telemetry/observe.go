@@ -114,17 +114,22 @@ func (t *Telemetry) AttemptEnded(_ ownership.Attempt, p ownership.Phase, unfence
 
 // Refused counts a write that the store refused by its fence.
 func (t *Telemetry) Refused(operation string, err error) {
-	answer := other
+	t.refusals.Add(context.Background(), 1, metric.WithAttributes(
+		semconv.LabelOperation.String(known(operation, operations())), semconv.LabelAnswer.String(AnswerOf(err))))
+}
+
+// AnswerOf is how the metrics name a refusal by the fence: superseded, lost, ended
+// or other.
+func AnswerOf(err error) string {
 	switch {
 	case errors.Is(err, ownership.ErrSuperseded):
-		answer = "superseded"
+		return "superseded"
 	case errors.Is(err, ownership.ErrLost):
-		answer = "lost"
+		return "lost"
 	case errors.Is(err, ownership.ErrEnded), errors.Is(err, ownership.ErrNotCurrent):
-		answer = "ended"
+		return "ended"
 	}
-	t.refusals.Add(context.Background(), 1, metric.WithAttributes(
-		semconv.LabelOperation.String(known(operation, operations())), semconv.LabelAnswer.String(answer)))
+	return other
 }
 
 // StoreError counts a store call that failed.

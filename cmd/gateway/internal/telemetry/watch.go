@@ -3,6 +3,7 @@ package telemetry
 import (
 	"context"
 	"errors"
+	"math"
 
 	"go.opentelemetry.io/otel/metric"
 
@@ -26,6 +27,26 @@ func (t *Telemetry) WatchBreaker(state func() BreakerState) error {
 		o.Observe(int64(state()))
 		return nil
 	})
+}
+
+// Unopened are the handoffs that could not be opened so far, by reason.
+type Unopened struct{ Key, Broken, Plain uint64 }
+
+// unopenedReasons are the values of the metric's label.
+func unopenedReasons() []string { return []string{"key", "broken", "plain"} }
+
+// WatchUnopened counts the handoffs that could not be opened. counts is asked at
+// every collection and must not block. Call it at most once.
+func (t *Telemetry) WatchUnopened(counts func() Unopened) error {
+	k := maker{meter: t.meter, catalog: Instruments()}
+	k.tally(semconv.MetricUnopened, func(_ context.Context, o metric.Int64Observer) error {
+		now := counts()
+		for i, n := range [...]uint64{now.Key, now.Broken, now.Plain} {
+			o.Observe(int64(min(n, math.MaxInt64)), metric.WithAttributes(semconv.LabelReason.String(unopenedReasons()[i])))
+		}
+		return nil
+	})
+	return errors.Join(k.problems...)
 }
 
 // WatchBodies shows how many bytes of bodies are in flight. size is asked at every
