@@ -64,6 +64,9 @@ func (x *exchange) look() string {
 	if e.Native != "" {
 		return reasonNative
 	}
+	if e.Model == "" {
+		e.Model = deploymentOf(x.r.URL)
+	}
 	x.envelope = e
 	x.limits = x.m.cfg.Book.Lookup(x.scope, e.Model, x.start)
 	x.report.Stream = e.Stream

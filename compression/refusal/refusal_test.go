@@ -133,6 +133,13 @@ func TestClassifyWordings(t *testing.T) {
 		{"moonshot empty", "Invalid request: text content is empty", structure},
 		{"prefill", "This model does not support assistant message prefill. The conversation must end with a user message.", structure},
 		{"bedrock tools", "The toolConfig field must be defined when using toolUse and toolResult content blocks.", structure},
+		{"bedrock call", "Expected toolResult blocks at messages.2.content for the following Ids: tooluse_1, tooluse_2", structure},        // agno#6698
+		{"bedrock turn", "messages.4.content: Conversation blocks and tool result blocks cannot be provided in the same turn.", structure}, // langchain-aws#141
+		{"bedrock alternates", "A conversation must alternate between user and assistant roles. Make sure the conversation alternates between user and assistant roles and try again.", structure},
+		{"bedrock first", "A conversation must start with a user message. Try again with a conversation that starts with a user message.", structure},
+		{"gemini empty", "* GenerateContentRequest.contents[1].parts: contents.parts must not be empty.", structure},
+		{"mistral empty", "Assistant message must have either content or tool_calls, but not none.", structure},
+		{"lm studio template", "Error rendering prompt with jinja template: \"Only user and assistant roles are supported!\".", structure},
 		{"deepseek reasoning", "The `reasoning_content` in the thinking mode must be passed back to the API.", structure},
 
 		// Neither.
@@ -208,6 +215,7 @@ func TestClassifyCodesAndStatuses(t *testing.T) {
 		{"mistral order by type", 400, `{"object":"error","message":"no","type":"invalid_request_message_order","code":"3230"}`, structure},
 		{"template 500", 500, jinja, structure},
 		{"template 400", 400, jinja, structure},
+		{"template of llama.cpp's own engine, 2026", 500, `{"error":{"code":500,"message":"Unable to generate parser for this template. Automatic parser generation failed: \n------------\nWhile executing CallExpression at line 10, column 27 in source:\nError: Jinja Exception: only this and that role","type":"server_error"}}`, structure},
 		{"other 500", 500, openAI(words), refusal.Refusal{}},
 		{"other 503", 503, openAI("An assistant message with 'tool_calls' must be followed by tool messages responding to each 'tool_call_id'."), refusal.Refusal{}},
 		{"429", 429, openAI(words), refusal.Refusal{}},
