@@ -275,4 +275,16 @@ func TestWrongPagesAreFound(t *testing.T) {
 			t.Errorf("%s: %q", target, got)
 		}
 	}
+	for target, bad := range map[string]bool{
+		"https://example.com/a": false, "http://example.com": true, "https://localhost/a": true, "https://a:b@example.com": true, "https://exa mple.com": true,
+		"https://github.com/o/r/blob/main/README.md": true, "https://github.com/o/r/blob/00657f1d517a961c87214f0db7ac202f87b8989f/README.md": false,
+	} {
+		if got := malformed(target); (got != "") != bad {
+			t.Errorf("%s: %q", target, got)
+		}
+	}
+	p = page{prose: "[a](b.md) `[c](d.md)` <img alt=\"x\" src=\"e.svg\"> ![f](g.png)"}
+	if got := p.links(); !slices.Equal(got, []string{"b.md", "g.png", "e.svg"}) {
+		t.Errorf("links %q", got)
+	}
 }

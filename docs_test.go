@@ -2,6 +2,7 @@ package foldgate_test
 
 import (
 	"io/fs"
+	"net/url"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -76,6 +77,7 @@ func readPage(t *testing.T, name string) page {
 
 var (
 	link    = regexp.MustCompile(`\]\(([^)\s]+)\)`)
+	tagged  = regexp.MustCompile(`<(?:a|img|source)\b[^>]*\b(?:href|src|srcset)="([^"]+)"`)
 	heading = regexp.MustCompile(`(?m)^#{1,6} +(.+?) *$`)
 	ownID   = regexp.MustCompile(`<a id="([^"]+)">`)
 	code    = regexp.MustCompile("`([^`\n]+)`")
@@ -87,13 +89,13 @@ func TestLinksLeadSomewhere(t *testing.T) {
 	all := pages(t)
 	links := 0
 	for _, p := range all {
-		for _, m := range link.FindAllStringSubmatch(code.ReplaceAllString(p.prose, ""), -1) {
-			if strings.Contains(m[1], "://") || strings.HasPrefix(m[1], "mailto:") {
+		for _, target := range p.links() {
+			if elsewhere(target) {
 				continue
 			}
 			links++
-			if wrong := follow(t, p, m[1]); wrong != "" {
-				t.Errorf("%s: %s: %s", p.name, m[1], wrong)
+			if wrong := follow(t, p, target); wrong != "" {
+				t.Errorf("%s: %s: %s", p.name, target, wrong)
 			}
 		}
 	}
@@ -101,6 +103,66 @@ func TestLinksLeadSomewhere(t *testing.T) {
 		t.Errorf("found %d links only", links)
 	}
 }
+
+// links are what a page links to, pictures included.
+func (p page) links() []string {
+	var all []string
+	prose := code.ReplaceAllString(p.prose, "")
+	for _, form := range []*regexp.Regexp{link, tagged} {
+		for _, m := range form.FindAllStringSubmatch(prose, -1) {
+			all = append(all, m[1])
+		}
+	}
+	return all
+}
+
+// elsewhere reports whether a link leaves the repository.
+func elsewhere(target string) bool {
+	return strings.Contains(target, "://") || strings.HasPrefix(target, "mailto:")
+}
+
+// Links to other places are well formed. Whether they lead somewhere is not asked:
+// a test must not depend on somebody else's server. With -v they are listed.
+func TestLinksElsewhereAreWellFormed(t *testing.T) {
+	t.Parallel()
+	var all []string
+	for _, p := range pages(t) {
+		for _, target := range p.links() {
+			if !elsewhere(target) {
+				continue
+			}
+			all = append(all, target)
+			if wrong := malformed(target); wrong != "" {
+				t.Errorf("%s: %s: %s", p.name, target, wrong)
+			}
+		}
+	}
+	slices.Sort(all)
+	all = slices.Compact(all)
+	if len(all) < 10 {
+		t.Errorf("found %d links only", len(all))
+	}
+	t.Logf("%d links to other places, not followed:\n%s", len(all), strings.Join(all, "\n"))
+}
+
+// malformed says what is wrong with a link to another place; empty: nothing. A file
+// at GitHub is linked at a commit: a branch goes on, and the page does not.
+func malformed(target string) string {
+	u, err := url.Parse(target)
+	switch {
+	case err != nil:
+		return err.Error()
+	case u.Scheme != "https":
+		return "not https"
+	case !strings.Contains(u.Hostname(), ".") || u.User != nil || u.Port() != "":
+		return "no public host"
+	case u.Hostname() == "github.com" && strings.Contains(u.Path, "/blob/") && !commitPath.MatchString(u.Path):
+		return "a file is linked at a commit, not at a branch"
+	}
+	return ""
+}
+
+var commitPath = regexp.MustCompile(`^/[^/]+/[^/]+/blob/[0-9a-f]{40}/`)
 
 // follow says what is wrong with a link on a page; empty: nothing.
 func follow(t *testing.T, p page, target string) string {
@@ -156,13 +218,39 @@ func anchors(p page) []string {
 	return all
 }
 
-// Go code in the documentation is code that is compiled and run: each block stands
-// in an example, word for word. Three dots in a line of their own leave something
-// out.
-func TestGoOnPagesIsCompiled(t *testing.T) {
+// Code in the documentation is code that is run: each block stands in a program or
+// an example, word for word. Three dots in a line of their own leave something out.
+// Go is compiled here, but for the program in docs/clients, whose SDK is no
+// dependency; what stands in docs/clients is run against a gateway when a page says so.
+func TestCodeOnPagesIsRun(t *testing.T) {
 	t.Parallel()
-	var sources []string
-	for _, pattern := range []string{"examples/*/*.go", "*/example_test.go"} {
+	for language, where := range map[string][]string{
+		"go": {"examples/*/*.go", "*/example_test.go", "docs/clients/*.go"},
+		"js": {"docs/clients/*.mjs"},
+	} {
+		sources := programs(t, where)
+		shown := 0
+		for _, p := range pages(t) {
+			for _, block := range p.blocks[language] {
+				for part := range strings.SplitSeq(unindented(block), "\n…\n") {
+					shown++
+					if !slices.ContainsFunc(sources, func(source string) bool { return strings.Contains(source, part) }) {
+						t.Errorf("%s: this stands in no program:\n%s", p.name, part)
+					}
+				}
+			}
+		}
+		if shown < 5 {
+			t.Errorf("found %d pieces of %s only", shown, language)
+		}
+	}
+}
+
+// programs are the texts of the files of these patterns.
+func programs(t *testing.T, patterns []string) []string {
+	t.Helper()
+	var all []string
+	for _, pattern := range patterns {
 		names, err := filepath.Glob(pattern)
 		if err != nil {
 			t.Fatal(err)
@@ -172,23 +260,10 @@ func TestGoOnPagesIsCompiled(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			sources = append(sources, unindented(string(raw)))
+			all = append(all, unindented(string(raw)))
 		}
 	}
-	shown := 0
-	for _, p := range pages(t) {
-		for _, block := range p.blocks["go"] {
-			for part := range strings.SplitSeq(unindented(block), "\n…\n") {
-				shown++
-				if !slices.ContainsFunc(sources, func(source string) bool { return strings.Contains(source, part) }) {
-					t.Errorf("%s: this stands in no example:\n%s", p.name, part)
-				}
-			}
-		}
-	}
-	if shown < 5 {
-		t.Errorf("found %d pieces of Go only", shown)
-	}
+	return all
 }
 
 // unindented is the text without what its lines begin with.
