@@ -34,7 +34,7 @@ test: redis ## the tests, with real Redis servers on free ports
 	@FOLDGATE_REQUIRE_REDIS=1 $(GO) run ./scripts/testsum $(RACE) -shuffle=on -timeout 20m ./...
 
 .PHONY: test-all
-test-all: test long ## the tests and the long ones
+test-all: test check-docs test-browser test-deploy test-clients long ## the tests, pages, browser, deployment, real clients, and the long ones
 
 .PHONY: long
 long: ## only the long ones: openapi.yaml's linter, a build where an int has 32 bits, every fuzz target for FUZZTIME, every benchmark once
