@@ -223,10 +223,12 @@ func (x *exchange) refuse(err error) {
 		return // nobody is there to be told
 	}
 	x.report.Kind, x.report.Reason = kindUnfit, ""
-	message, param := "the request cannot fit the model's context window", "messages"
+	message, param := "The request cannot fit the model's context window.", "messages"
 	var unfit *compression.UnfitError
 	if errors.As(err, &unfit) {
-		message = unfit.Error()[len("compression: "):]
+		// Clients know an overflow by these words where they do not look at the code.
+		message = fmt.Sprintf("This model's maximum context length is %d tokens, and %s cannot fit: at least %d tokens.",
+			unfit.Limit, unfit.Part, unfit.Least)
 		if unfit.Part == "tools" {
 			param = "tools"
 		}

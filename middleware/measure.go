@@ -57,7 +57,7 @@ func (x *exchange) look() string {
 	case x.captured.Opaque != "":
 		return x.captured.Opaque // reasonEncoding or reasonTooLarge
 	}
-	e, err := chat.ReadEnvelope(x.captured.Decoded)
+	e, err := x.m.seen.ReadEnvelope(x.captured.Decoded)
 	if err != nil {
 		return unreadable(err)
 	}

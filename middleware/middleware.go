@@ -13,6 +13,7 @@ import (
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/foldgate/foldgate/compression"
+	"github.com/foldgate/foldgate/compression/chat"
 	"github.com/foldgate/foldgate/compression/llm"
 	"github.com/foldgate/foldgate/compression/window"
 	"github.com/foldgate/foldgate/ownership"
@@ -44,6 +45,7 @@ type Middleware struct {
 type memory struct {
 	tracer  trace.Tracer // nil without a TracerProvider
 	memo    *compression.Memo
+	seen    *chat.Seen
 	llm     *llm.Client
 	held    *heldCheckpoints
 	recent  *lru.Cache[ownership.Key, Touched]
@@ -87,6 +89,7 @@ func New(c Config) (*Middleware, error) {
 		memory: &memory{
 			tracer:  tracerOf(c.TracerProvider),
 			memo:    compression.NewMemo(memoEntries),
+			seen:    chat.NewSeen(),
 			llm:     llm.NewClient(c.Transport),
 			held:    held,
 			recent:  recent,

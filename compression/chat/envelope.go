@@ -11,8 +11,12 @@ import (
 // for. Errors, by weight: ErrSyntax; ErrDuplicateKey where one of messages,
 // model, stream, max_tokens, max_completion_tokens, tools, functions and
 // response_format stands twice; ErrNotChat where messages is no array.
-func ReadEnvelope(body []byte) (Envelope, error) {
-	s := scanner{b: body}
+func ReadEnvelope(body []byte) (Envelope, error) { return readEnvelope(body, nil) }
+
+// readEnvelope reads a body of which the strings in known were read before. The
+// envelope keeps the long strings of the whole body for Parse.
+func readEnvelope(body []byte, known []leap) (Envelope, error) {
+	s := scanner{b: body, leaps: leaps{known: known, keep: len(body) <= math.MaxUint32}}
 	s.space()
 	if s.peek() != '{' {
 		s.skip()
@@ -35,6 +39,7 @@ func ReadEnvelope(body []byte) (Envelope, error) {
 		return Envelope{}, fmt.Errorf("reading the envelope: no messages array: %w", ErrNotChat)
 	}
 	e := f.envelope(body)
+	e.reading = reading{first: &body[0], size: len(body), strings: append(known, s.leaps.found...)}
 	e.Opaque = s.seen&sawOpaque != 0
 	if e.Native == "" && s.seen&sawCompaction != 0 {
 		e.Native = "compaction"

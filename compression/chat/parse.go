@@ -3,7 +3,8 @@ package chat
 import "fmt"
 
 // Parse finds the spans inside the messages of a body and its envelope, as
-// ReadEnvelope gave it. The Request keeps body. Errors: ErrNotChat where a
+// ReadEnvelope gave it: for the same bytes in the same place, unchanged since,
+// what ReadEnvelope knows of their strings is used. The Request keeps body. Errors: ErrNotChat where a
 // message is no object or has no string for a role, or there are more than
 // MaxElements; ErrDuplicateKey where a key that decides what a message, a part
 // or a call is stands twice in it; ErrSyntax only for an envelope of another
@@ -12,7 +13,7 @@ func Parse(body []byte, e Envelope) (*Request, error) {
 	if e.Messages.Start < 0 || e.Messages.End > len(body) || e.Messages.Len() < 2 || body[e.Messages.Start] != '[' {
 		return nil, fmt.Errorf("parsing the messages: no array: %w", ErrNotChat)
 	}
-	p := parser{scanner: scanner{b: body[:e.Messages.End], i: e.Messages.Start, depth: 1}}
+	p := parser{scanner: scanner{b: body[:e.Messages.End], i: e.Messages.Start, depth: 1, leaps: leaps{known: e.reading.of(body)}}}
 	const usual = 1 << 10 // bytes of a message: a first guess, so that most slices grow once or twice
 	messages := make([]Message, 0, min(e.Messages.Len()/usual+1, usual))
 	for p.enter(); p.nextElement(); {

@@ -22,6 +22,8 @@ type scanner struct {
 	str Span // inside the quotes of the string or key read last
 	esc bool // it holds a backslash
 
+	leaps leaps // strings of this body that were read before
+
 	watch   watch
 	seen    sighting
 	scratch [maxEscapedName]byte
@@ -222,6 +224,13 @@ func (s *scanner) readString() {
 	}
 	b, i := s.b, s.i+1
 	start := i
+	if len(s.leaps.known) > 0 {
+		if known, ok := s.leaps.at(start); ok {
+			s.str, s.esc = Span{start, int(known.end)}, known.esc
+			s.i = s.str.End + 1
+			return
+		}
+	}
 	s.esc = false
 	for {
 		i = plainEnd(b, i)
@@ -231,6 +240,9 @@ func (s *scanner) readString() {
 		if b[i] == '"' {
 			s.str = Span{start, i}
 			s.i = i + 1
+			if s.leaps.keep {
+				s.leaps.add(s.str, s.esc)
+			}
 			return
 		}
 		n := escapeLen(b[i:])

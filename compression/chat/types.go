@@ -61,6 +61,8 @@ type Envelope struct {
 	// anywhere but inside strings, so it may be true without need, never false
 	// where there are some.
 	Opaque bool
+
+	reading reading
 }
 
 // Role is the kind of a message's role.

@@ -1,0 +1,66 @@
+package chat
+
+import "sort"
+
+// leastLeap is the length of a string, in bytes, from which on remembering its
+// end pays.
+const leastLeap = 64
+
+// leap is a string that was read before and is well-formed: what stands between
+// its quotes, and whether it holds a backslash. It is numbers only. A body of
+// more than 4 GiB has none.
+type leap struct {
+	start, end uint32
+	esc        bool
+}
+
+// leaps are the long strings of a body by where they stand, and a cursor into
+// them. A scanner that comes to such a string goes on at its end.
+type leaps struct {
+	known []leap
+	next  int
+	found []leap // those read here, in order
+	keep  bool   // whether found is wanted
+}
+
+// at is the string whose first byte inside the quotes is at start. A scanner
+// moves on, but for the few places where it looks ahead.
+func (l *leaps) at(start int) (leap, bool) {
+	if l.next > 0 && int(l.known[l.next-1].start) >= start {
+		l.next = sort.Search(len(l.known), func(i int) bool { return int(l.known[i].start) >= start })
+	}
+	for l.next < len(l.known) && int(l.known[l.next].start) < start {
+		l.next++
+	}
+	if l.next == len(l.known) || int(l.known[l.next].start) != start {
+		return leap{}, false
+	}
+	return l.known[l.next], true
+}
+
+// add keeps a string that was read to its end.
+func (l *leaps) add(s Span, esc bool) {
+	if s.Len() < leastLeap {
+		return
+	}
+	if n := len(l.found); n > 0 && int(l.found[n-1].start) >= s.Start {
+		return // looked at ahead, and now once more
+	}
+	l.found = append(l.found, leap{start: uint32(s.Start), end: uint32(s.End), esc: esc}) //nolint:gosec // keep is false for longer bodies
+}
+
+// reading is what is known of a body after it was read once. It belongs to an
+// Envelope and to the bytes in that very place.
+type reading struct {
+	first   *byte
+	size    int
+	strings []leap
+}
+
+// of is what is known of body: nothing, where it is another one.
+func (r *reading) of(body []byte) []leap {
+	if len(body) == 0 || r.first != &body[0] || r.size != len(body) {
+		return nil
+	}
+	return r.strings
+}

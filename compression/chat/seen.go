@@ -1,0 +1,179 @@
+package chat
+
+import (
+	"crypto/aes"
+	"crypto/cipher"
+	"crypto/rand"
+	"encoding/binary"
+	"sort"
+	"sync"
+)
+
+// A growing conversation is sent anew with every turn, so nearly all of a body
+// was read before. Seen remembers, for the beginnings of bodies, where their long
+// strings end, and reading goes over those in one step. What is left is the walk
+// from string to string, and one pass of hashing.
+//
+// A body is named block by block: the name of a block stands for every byte from
+// the body's first to the block's last. Names are GMAC tags under a random key of
+// the process, each with the name before it as its nonce: two beginnings that
+// differ have the same name with a chance of about 2^-96, whoever made them, since
+// no tag ever leaves the process. Only numbers are kept, never text.
+
+// Bounds of what is remembered: blocks (256 MiB of different text), and the long
+// strings in all of them, 12 bytes each. Together at most about 16 MiB.
+const (
+	seenBlock  = 8 << 10
+	seenBlocks = 1 << 15
+	seenLeaps  = 1 << 20
+	seenShards = 16
+)
+
+// Seen remembers the beginnings of bodies. Bounded, and safe for concurrent use.
+type Seen struct {
+	names  cipher.AEAD
+	shards [seenShards]seenShard
+}
+
+// NewSeen makes one that has seen nothing.
+func NewSeen() *Seen {
+	var key [16]byte
+	_, _ = rand.Read(key[:]) // never fails, by its contract
+	block, err := aes.NewCipher(key[:])
+	if err != nil {
+		panic("chat: " + err.Error()) // a key of 16 bytes is one
+	}
+	s := &Seen{}
+	if s.names, err = cipher.NewGCM(block); err != nil {
+		panic("chat: " + err.Error()) // AES has blocks of 16 bytes
+	}
+	for i := range s.shards {
+		s.shards[i].index = make(map[blockName]int32)
+	}
+	return s
+}
+
+// ReadEnvelope is ReadEnvelope, and remembers. The results are the same.
+func (s *Seen) ReadEnvelope(body []byte) (Envelope, error) {
+	names := s.nameBlocks(body)
+	known, count := s.recall(names)
+	e, err := readEnvelope(body, known)
+	if err == nil {
+		s.remember(names[count:], count, e.reading.strings[len(known):])
+	}
+	return e, err
+}
+
+type blockName [16]byte
+
+// nameBlocks names the full blocks of a body, none where one is longer than a
+// leap can tell.
+func (s *Seen) nameBlocks(body []byte) []blockName {
+	if uint64(len(body)) > 1<<32-1 {
+		return nil
+	}
+	names := make([]blockName, len(body)/seenBlock)
+	var before blockName
+	for i := range names {
+		s.names.Seal(names[i][:0], before[:s.names.NonceSize()], nil, body[i*seenBlock:(i+1)*seenBlock])
+		before = names[i]
+	}
+	return names
+}
+
+// recall is the long strings that end in the first blocks, as many blocks as were
+// seen, and their number.
+func (s *Seen) recall(names []blockName) (known []leap, count int) {
+	for count < len(names) {
+		got, ok := s.shard(names[count]).get(names[count])
+		if !ok {
+			break
+		}
+		known = append(known, got...)
+		count++
+	}
+	return known, count
+}
+
+// remember takes the strings that end in the named blocks, of which the first is
+// the body's block number first. Strings behind them are left out.
+func (s *Seen) remember(names []blockName, first int, strings []leap) {
+	for i, name := range names {
+		end := uint32(first+i+1) * seenBlock //nolint:gosec // a body has less than 4 GiB, see nameBlocks
+		n := sort.Search(len(strings), func(j int) bool { return strings[j].end >= end })
+		s.shard(name).put(name, append([]leap(nil), strings[:n]...))
+		strings = strings[n:]
+	}
+}
+
+func (s *Seen) shard(name blockName) *seenShard {
+	return &s.shards[binary.LittleEndian.Uint64(name[:])%seenShards]
+}
+
+// seenShard is a clock, as compression's memo is: one bit per slot says whether
+// it was read since the hand went by last.
+type seenShard struct {
+	mu    sync.Mutex
+	index map[blockName]int32
+	slots []seenSlot
+	hand  int
+	leaps int
+}
+
+type seenSlot struct {
+	name  blockName
+	leaps []leap
+	used  bool
+}
+
+func (s *seenShard) get(name blockName) ([]leap, bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	i, ok := s.index[name]
+	if !ok {
+		return nil, false
+	}
+	s.slots[i].used = true
+	return s.slots[i].leaps, true
+}
+
+// put remembers a block, in the place of one that was not asked for lately.
+func (s *seenShard) put(name blockName, leaps []leap) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if _, ok := s.index[name]; ok {
+		return
+	}
+	for len(s.slots) == seenBlocks/seenShards || s.leaps+len(leaps) > seenLeaps/seenShards {
+		s.evict()
+	}
+	s.index[name] = int32(len(s.slots)) //nolint:gosec // bounded above
+	s.slots = append(s.slots, seenSlot{name: name, leaps: leaps})
+	s.leaps += len(leaps)
+}
+
+// evict forgets the first slot from the hand on that was not used, and puts the
+// last one in its place. A block has at most seenBlock/leastLeap strings, so
+// there is one.
+func (s *seenShard) evict() {
+	for {
+		if s.hand >= len(s.slots) {
+			s.hand = 0
+		}
+		if !s.slots[s.hand].used {
+			break
+		}
+		s.slots[s.hand].used = false
+		s.hand++
+	}
+	last := len(s.slots) - 1
+	s.leaps -= len(s.slots[s.hand].leaps)
+	delete(s.index, s.slots[s.hand].name)
+	if s.hand != last {
+		s.slots[s.hand] = s.slots[last]
+		s.index[s.slots[s.hand].name] = int32(s.hand) //nolint:gosec // bounded above
+	}
+	s.slots[last] = seenSlot{}
+	s.slots = s.slots[:last]
+	s.hand++
+}
