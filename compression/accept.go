@@ -44,7 +44,7 @@ func (v *View) Accept(a Answer, prev *Handoff, covered int, b window.Budget) (Ha
 	if err != nil {
 		return Handoff{}, err
 	}
-	whole := wrap(text, v.rules(covered, most))
+	whole := handoffFrames()[0].wrap(text, v.rules(covered, most))
 	replaced := v.gone(covered)
 	if prev != nil && prev.Covered < covered {
 		replaced += v.tokens(prev.Text) - v.gone(prev.Covered)

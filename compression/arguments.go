@@ -75,16 +75,18 @@ func shortenArguments(text string, limit int) (string, bool) {
 }
 
 // flatArguments writes a call's arguments on one line: name=value pairs of the
-// object that they are, values cut, or the text itself where they are none.
+// object that they are, values cut, or the text itself where they are none, or
+// none that can be read to its first value.
 func flatArguments(text string) string {
 	d := lenient(text)
+	plain := func() string { return cutText(oneLine(cutText(text, valueLong)), 2*valueMax) }
 	if d.PeekKind() != '{' {
-		return cutText(oneLine(cutText(text, valueLong)), 2*valueMax)
+		return plain()
+	}
+	if _, err := d.ReadToken(); err != nil {
+		return plain()
 	}
 	var b strings.Builder
-	if _, err := d.ReadToken(); err != nil {
-		return cutText(oneLine(cutText(text, valueLong)), 2*valueMax)
-	}
 	for b.Len() < valueLong && d.PeekKind() == '"' {
 		name, err := d.ReadToken()
 		if err != nil {
@@ -93,6 +95,9 @@ func flatArguments(text string) string {
 		key := name.String()
 		value, err := d.ReadValue()
 		if err != nil {
+			if b.Len() == 0 {
+				return plain()
+			}
 			break
 		}
 		said := string(value)

@@ -15,6 +15,7 @@ const (
 	ruleMark   = 8       // bytes that a cut and a line end add
 	rulesShare = 33      // percent of a handoff that all of them take
 	writeTries = 6
+	fullEnough = 96 // percent of its room that a handoff takes
 	bareBody   = "Nothing of it was kept."
 )
 
@@ -30,17 +31,17 @@ func (v *View) Deterministic(b window.Budget, s window.Settings, prev *Handoff) 
 		return Handoff{}
 	}
 	prev = v.own(prev)
-	from := 0
+	from, held := 0, Tokens(0)
 	if prev != nil {
-		from = prev.Covered
+		from, held = prev.Covered, min(v.tokens(prev.Text), sh.handoff)
 	}
-	cut, end := v.replay(sh, from)
+	cut, end := v.replay(sh, from, held)
 	for part := 3; cut == 0 && part > 0; part-- {
 		// Asked for, though the reference count is under the trigger: a lower one
 		// keeps the cut as still.
 		lower := sh
 		lower.trigger = sh.trigger * Tokens(part) / 4
-		cut, end = v.replay(lower, 0)
+		cut, end = v.replay(lower, 0, 0)
 	}
 	if cut == 0 {
 		cut, end = v.cutBefore(sh, 0, v.Len()), v.Len()
@@ -77,7 +78,8 @@ func (v *View) bounded(h Handoff, limit Tokens, b window.Budget) Handoff {
 	}
 	body, _ := Body(h.Text)
 	rules := v.rules(h.Covered, limit)
-	text := v.fit(limit, len(body), rules, func(room int) string { return wrap(cutText(body, room), rules) })
+	f := fitting(handoffFrames(), limit)
+	text := v.fit(f, limit, len(body), rules, func(room int) string { return f.wrap(cutText(body, room), rules) })
 	return v.handoff(h.Covered, text, b)
 }
 
@@ -92,38 +94,48 @@ func (v *View) writeNotes(cut int, prev *Handoff, limit Tokens) string {
 	}
 	n := v.takeNotes(from, cut, older)
 	rules := v.rules(cut, limit)
-	frame := v.tokens(wrap("", rules))
-	return v.fit(limit, int(limit-frame), rules, func(room int) string { return wrap(n.write(room), rules) })
+	f := fitting(handoffFrames(), limit)
+	around := v.tokens(f.wrap("", rules))
+	return v.fit(f, limit, int(limit-around), rules, func(room int) string { return f.wrap(n.write(room), rules) })
 }
 
 // fit finds a room whose text takes most of limit and no more.
-func (v *View) fit(limit Tokens, room int, rules string, write func(room int) string) string {
+func (v *View) fit(f frame, limit Tokens, room int, rules string, write func(room int) string) string {
 	best := ""
+	fits, over := 0, 0 // the largest room that did, the smallest that did not; 0: none
 	for range writeTries {
 		text := write(room)
 		n := v.tokens(text)
+		next := room * int(limit) / max(1, int(n))
 		if n <= limit {
 			if len(text) > len(best) {
 				best = text
 			}
-			if n*100 >= limit*92 || int(n) < room*3/4 { // full enough, or nothing more to say
+			if n*100 >= limit*fullEnough || int(n) < room*3/4 { // or nothing more to say
 				break
 			}
-			room = min(room*int(limit)/max(1, int(n))*97/100+1, room*2)
-			continue
+			fits, next = max(fits, room), min(next*99/100+1, room*2)
+		} else {
+			if over == 0 || room < over {
+				over = room
+			}
+			next = next * 97 / 100
 		}
-		if best != "" {
+		if over > 0 && (next >= over || next <= fits) {
+			next = (fits + over) / 2
+		}
+		if next <= fits {
 			break
 		}
-		room = room * int(limit) / int(n) * 93 / 100
+		room = next
 	}
 	if best != "" {
 		return best
 	}
-	if bare := wrap(bareBody, rules); v.tokens(bare) <= limit {
+	if bare := f.wrap(bareBody, rules); v.tokens(bare) <= limit {
 		return bare
 	}
-	return wrap(bareBody, "")
+	return f.wrap(bareBody, "")
 }
 
 func (v *View) tokens(text string) Tokens { return Tokens(v.counter.Count([]byte(text))) }

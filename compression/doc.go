@@ -33,9 +33,10 @@
 //
 // Without a model the cut is found by replay: the messages are walked as the
 // turns brought them, and the cut moves when what would be sent is over the
-// trigger, to the oldest place that keeps the tail within its share. It is a
-// function of the messages alone, so between two moves the forwarded prefix is
-// the same bytes on every turn and every replica.
+// trigger, or leaves no room for recalled passages in what is usable, to the
+// oldest place that keeps the tail within its share. It is a function of the
+// messages, and of the checkpoint that it goes on from, so between two moves the
+// forwarded prefix is the same bytes on every turn and every replica.
 //
 // # Where the handoff stands
 //
@@ -75,9 +76,11 @@
 // first, those of the last user message after all others, the newest one last.
 // Then messages are shrunk: tool results, then arguments inside their JSON, then
 // images, then texts, oldest first, to fixed levels that are a function of the
-// message alone; the newest group after all others. Never: the head, the text of
-// the last user message, calls in flight, arguments that are no JSON. A text that
-// was shortened before is shortened as the whole of it would have been.
+// message alone; the newest group after all others, then the handoff's notes and
+// the last user message's media. No cut divides a word that is not data. Never:
+// the head, the text of the last user message, calls in flight, arguments that are
+// no JSON. A text that was shortened before is shortened as the whole of it would
+// have been.
 //
 // # A handoff by a model
 //

@@ -73,7 +73,7 @@ func (g *gate) pass() (Folded, error) {
 	return f, nil
 }
 
-// shrunkMessages counts the messages that are not sent whole.
+// shrunkMessages counts the messages that are not sent whole, the handoff as one.
 func (g *gate) shrunkMessages() int {
 	n := 0
 	whole := func(f form) bool { return f.text == 0 && f.args == 0 && f.media == 0 }
@@ -82,7 +82,10 @@ func (g *gate) shrunkMessages() int {
 			n++
 		}
 	}
-	if g.handoffCut || g.carrier.copied && !whole(g.copy) {
+	if g.carrier.copied && !whole(g.copy) {
+		n++
+	}
+	if g.handoffCut {
 		n++
 	}
 	return n

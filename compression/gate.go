@@ -174,7 +174,7 @@ func (v *View) costOf(i int, f form) Tokens {
 		name = binary.AppendUvarint(name, n)
 	}
 	name = append(append(name, f.lead...), f.recall...)
-	key := keyOf(kindShrunk, name)
+	key := v.memo.keyOf(kindShrunk, name)
 	if known, ok := v.memo.get(key); ok && known.knows(knowsReference) {
 		return Tokens(known.reference) + extra
 	}

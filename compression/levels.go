@@ -39,7 +39,8 @@ func (g *gate) shrink() {
 
 // shrinkTo applies the levels in their order until one limit is kept, or all are
 // applied: tool results, arguments, images, texts, oldest first; the newest
-// group after all others; the last user message's text never.
+// group after all others, then the handoff's notes and the last user message's
+// media; its text never.
 func (g *gate) shrinkTo(m measure) {
 	older := g.newest - g.first
 	for _, scope := range [...][2]int{{0, older}, {older, len(g.forms)}} {
@@ -51,6 +52,7 @@ func (g *gate) shrinkTo(m measure) {
 			g.shrinkHandoff(m)
 		}
 	}
+	g.cutHandoff(m, handoffLevels[:]) // where head and tools leave it less than its share
 	if !g.within(m) && g.user >= 0 {
 		g.change(g.user, m, func(f *form) { f.media = allMedia })
 	}
@@ -120,16 +122,24 @@ func (g *gate) change(i int, by measure, change func(*form)) {
 
 // shrinkHandoff cuts a handoff that was written for a larger window.
 func (g *gate) shrinkHandoff(by measure) {
-	body, rules, suffix, ok := unwrap(g.handoff)
-	if !ok || g.v.tokens(body) <= max(handoffTokens(g.budget), deterministicTokens(g.budget)) {
+	_, body, _, _, ok := unwrap(g.handoff)
+	if ok && g.v.tokens(body) > max(handoffTokens(g.budget), deterministicTokens(g.budget)) {
+		g.cutHandoff(by, textLevels[:])
+	}
+}
+
+// cutHandoff cuts a handoff's body to fixed levels until one limit is kept.
+func (g *gate) cutHandoff(by measure, levels []int) {
+	f, body, rules, suffix, ok := unwrap(g.handoff)
+	if !ok {
 		return
 	}
-	for _, limit := range textLevels {
+	for _, limit := range levels {
 		if g.within(by) {
 			return
 		}
 		if short := shorten(body, limit, ""); len(short) < len(body) {
-			g.place(wrap(short, rules) + suffix)
+			g.place(f.wrap(short, rules) + suffix)
 			g.handoffCut = true
 		}
 	}

@@ -1,17 +1,17 @@
 package compression
 
 import (
-	"crypto/sha256"
 	"sync"
 
 	"github.com/foldgate/foldgate/compression/chat"
+	"github.com/foldgate/foldgate/compression/internal/tag"
 )
 
 // memoShards spreads the lock over the requests that are measured at once.
 const memoShards = 16
 
-// memoKey names a piece of a request: what it is, and its bytes, hashed.
-type memoKey [sha256.Size]byte
+// memoKey names a piece of a request, within one Memo: what it is, and its bytes.
+type memoKey = tag.Tag
 
 // Kinds of what a memoKey names. The same bytes are counted in another way as a
 // message than as a list of tools.
@@ -24,15 +24,8 @@ const (
 	kindPrefix       // a prefix
 )
 
-// keyOf hashes b as a thing of the given kind.
-func keyOf(kind byte, b []byte) memoKey {
-	h := sha256.New()
-	h.Write([]byte{kind})
-	h.Write(b)
-	var k memoKey
-	h.Sum(k[:0])
-	return k
-}
+// keyOf names b as a thing of the given kind.
+func (m *Memo) keyOf(kind byte, b []byte) memoKey { return m.tagger.Of(tag.Domain{kind}, b) }
 
 // What a fact knows.
 const (
@@ -54,17 +47,18 @@ type fact struct {
 func (f fact) knows(what uint8) bool { return f.known&what == what }
 
 // Memo remembers what messages cost and how they are named, so that a turn costs
-// what is new in it. It holds hashes and numbers, never text. Bounded, and safe
+// what is new in it. It holds names and numbers, never text. Bounded, and safe
 // for concurrent use.
 type Memo struct {
+	tagger  tag.Tagger
 	shards  [memoShards]memoShard
 	choices choices
 }
 
-// NewMemo makes a Memo for about the given number of messages, at roughly 150
+// NewMemo makes a Memo for about the given number of messages, at roughly 130
 // bytes each. Numbers below one count as one.
 func NewMemo(entries int) *Memo {
-	m := &Memo{}
+	m := &Memo{tagger: tag.New()}
 	each := max(1, (entries+memoShards-1)/memoShards)
 	for i := range m.shards {
 		m.shards[i].limit = each

@@ -14,6 +14,7 @@ type notes struct {
 	lexicon *lexicon
 	arena   []int32 // the terms of all units
 	calls   bool
+	long    []longCall
 	shapes  shapes
 	tokens  func(string) Tokens
 }
@@ -33,6 +34,7 @@ func (v *View) takeNotes(from, to int, older string) *notes {
 		n.divide(i)
 	}
 	n.lexicon.weigh(len(n.sources))
+	n.weighRepeats()
 	return n
 }
 
@@ -40,9 +42,9 @@ func (v *View) takeNotes(from, to int, older string) *notes {
 const (
 	olderShare   = 50 // the handoff before it
 	requestShare = 20 // the user's requests
-	indexShare   = 50 // the most that identifiers take, beside indexFree and indexPart
+	indexShare   = 40 // the most that identifiers take, beside indexFree and indexPart
 	indexPart    = 10
-	indexFree    = 300 // tokens
+	indexFree    = 200 // tokens
 	indexLeast   = 24  // tokens that are too few for a title of their own
 	chatIndex    = 10  // where nothing was called, names are in the sentences
 	requestMax   = 900 // bytes of one request

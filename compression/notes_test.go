@@ -169,7 +169,7 @@ func TestNotesOverThreeFolds(t *testing.T) {
 		if prev != nil && h.Covered <= prev.Covered {
 			t.Fatalf("fold %d covers %d after %d", fold, h.Covered, prev.Covered)
 		}
-		if n := v.TextTokens(h.Text); n > b.Usable*15/100 {
+		if n := v.TextTokens(h.Text); n > b.Usable*30/100 {
 			t.Errorf("fold %d: %d tokens", fold, n)
 		}
 		sent := string(mustFold(t, v, h, b).Body)

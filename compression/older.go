@@ -50,14 +50,6 @@ func readNotes(out []source, body string) []source {
 // handoffIn is the body of the handoff that a user message begins with, because
 // another gateway on the way had folded the conversation; else empty.
 func handoffIn(text string) string {
-	if !strings.HasPrefix(text, frameHead1) {
-		return ""
-	}
-	inner := text[len(frameHead1):]
-	end := strings.Index(inner, frameTail1)
-	if end < 0 {
-		return ""
-	}
-	body, _, _ := strings.Cut(inner[:end], frameRules1)
+	_, body, _, _, _ := unwrap(text)
 	return body
 }

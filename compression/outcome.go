@@ -24,7 +24,7 @@ func outcomeOf(s *source) (said string, bad bool) {
 		return oneLine(text), troubleOf(text) != troubleNone || failedExit(text)
 	}
 	first, warned := "", ""
-	head, tail := clip(text, proseHead, proseTail)
+	head, tail := clipWords(text, proseHead, proseTail)
 	for _, part := range [...]string{head, tail} {
 		for len(part) > 0 {
 			var line string
@@ -62,7 +62,7 @@ func resultPieces(text string, visit func(string)) {
 	if len(head)+len(tail) >= len(text) {
 		return
 	}
-	between, _ := clip(text[len(head):len(text)-len(tail)], proseHead, 0)
+	between, _ := clipWords(text[len(head):len(text)-len(tail)], proseHead, 0)
 	for left := resultLines; left > 0 && between != ""; {
 		var line string
 		line, between, _ = strings.Cut(between, "\n")

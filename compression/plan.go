@@ -9,6 +9,7 @@ import (
 const (
 	tailShare  = 60 // of what head and handoff leave under the trigger: the most that a tail takes
 	middlePart = 50 // of the middle: the most that a handoff without a model takes
+	headPart   = 40 // of what the head leaves under the trigger: the most that it takes beyond a model's share
 )
 
 // minMiddle is the least that a fold must be able to take out: less than that
@@ -45,12 +46,15 @@ func (v *View) sharesOf(b window.Budget, s window.Settings) (shares, bool) {
 		total = b.Usable
 	}
 	step := stepOf(b)
+	// Behind a large head the tail would be so short that every other turn folds.
+	left := Tokens(float64(trigger)/step) - v.fixedTokens()
+	written := min(deterministicTokens(b), max(handoffTokens(b), left*headPart/100))
 	return shares{
 		usable:  Tokens(float64(b.Usable) / step),
 		trigger: Tokens(float64(trigger) / step),
 		keep:    Tokens(s.KeepRecent * float64(total) / step),
-		handoff: max(handoffTokens(b), deterministicTokens(b)),
-		written: deterministicTokens(b),
+		handoff: max(handoffTokens(b), written),
+		written: written,
 		recall:  Tokens(float64(b.Recall) / step),
 		fixed:   v.fixedTokens(),
 	}, true
@@ -59,20 +63,23 @@ func (v *View) sharesOf(b window.Budget, s window.Settings) (shares, bool) {
 func stepOf(b window.Budget) float64 { return max(1, b.Step) }
 
 // handoffTokens is the most that a model's handoff may take, in reference units.
-func handoffTokens(b window.Budget) Tokens { return Tokens(float64(shareOf(b, b.Handoff)) / stepOf(b)) }
+func handoffTokens(b window.Budget) Tokens {
+	return Tokens(float64(shareOf(b, b.Handoff, 15)) / stepOf(b))
+}
 
 // deterministicTokens is the most that a handoff without a model may take, in
 // reference units.
 func deterministicTokens(b window.Budget) Tokens {
-	return Tokens(float64(shareOf(b, b.Deterministic)) / stepOf(b))
+	return Tokens(float64(shareOf(b, b.Deterministic, 30)) / stepOf(b))
 }
 
-// shareOf is a share of a budget, or what stands for it in one made by hand.
-func shareOf(b window.Budget, n Tokens) Tokens {
+// shareOf is a share of a budget, or in one made by hand so many percent of what
+// is usable.
+func shareOf(b window.Budget, n, percent Tokens) Tokens {
 	if n > 0 {
 		return n
 	}
-	return b.Usable * 15 / 100
+	return b.Usable * percent / 100
 }
 
 // cuts says where a cut may stand: where it divides no group, and does not put
@@ -151,15 +158,21 @@ func (v *View) Target(b window.Budget, s window.Settings, from int) (covered int
 }
 
 // replay walks the messages as the turns brought them and moves the cut as each
-// turn would have: whenever what is sent is over the trigger. So the cut is a
-// function of the messages alone and stays while the conversation grows. at is
-// how many messages there were when it moved last.
-func (v *View) replay(s shares, from int) (cut, at int) {
+// turn would have: whenever what is sent is over the trigger, or leaves no room
+// for recalled passages in what is usable, asked for or not. So the cut is a
+// function of the messages, and of the checkpoint that it goes on from, and stays
+// while the conversation grows. from is what that checkpoint covers and held what
+// its handoff takes, both 0 without one; at is how many messages there were when
+// the cut moved last.
+func (v *View) replay(s shares, from int, held Tokens) (cut, at int) {
 	cut, at = from, v.Len()
 	next := Tokens(0)
 	for end := from + 1; end <= v.Len(); end++ {
 		size := s.fixed + v.sum(end) - v.sum(cut)
-		if cut > 0 {
+		switch {
+		case cut > 0 && cut == from:
+			size += held + v.carried(cut)
+		case cut > 0:
 			size += s.handoff + v.carried(cut)
 		}
 		if size <= min(s.trigger, s.usable-s.recall) || v.sum(end) < next {

@@ -150,7 +150,7 @@ func (v *View) surcharge(i, gone int) Tokens {
 		return 0
 	}
 	v.fact(i, knowsDigest) // fills the key
-	key := keyOf(kindPriced, v.pricing.name(v.keys[i], gone))
+	key := v.memo.keyOf(kindPriced, v.pricing.name(v.keys[i], gone))
 	if known, ok := v.memo.get(key); ok && known.knows(knowsReference) {
 		return Tokens(known.reference)
 	}

@@ -166,9 +166,10 @@ func TestCountedIsTheCountOfTheBody(t *testing.T) {
 
 func TestPrefixNamesExactlyWhatWasSent(t *testing.T) {
 	m := garden(4, 10)
+	memo := compression.NewMemo(64) // names are of one memo
 	with := func(fields string, m ...string) *compression.View {
 		body := request(m...)
-		return view(t, body[:len(body)-1]+fields+"}")
+		return memo.View(view(t, body[:len(body)-1]+fields+"}").Request)
 	}
 	const tools = `,"tools":[{"type":"function","function":{"name":"lookup"}}]`
 	short, long := with(tools, m[:5]...), with(tools, m...)

@@ -141,7 +141,7 @@ func (v *View) recordText(p int) string {
 // writeShort writes a text, without its middle where it is long.
 func writeShort(b *strings.Builder, text string, head, tail int) {
 	if len(text) > head+tail+200 {
-		start, end := clip(text, head, tail)
+		start, end := text[:headEnd(text, head)], text[tailStart(text, tail):]
 		b.WriteString(start)
 		b.WriteString("\n[" + strconv.Itoa(len(text)-len(start)-len(end)) + " bytes left out]\n")
 		text = end
@@ -168,7 +168,7 @@ func shortName(name string) string { return cutEnd(oneLine(asData(redact.Text(na
 // Recalled passages go whole: they are quotations of what stands elsewhere.
 func withoutFrame(text string) string {
 	own := OwnText(text)
-	if body, _, _, ok := unwrap(text); ok {
+	if _, body, _, _, ok := unwrap(text); ok {
 		own = body + gap + own
 	}
 	return unframed(own)

@@ -15,8 +15,9 @@ import (
 // recall is what goes before the last user message when something was folded:
 // passages of the covered messages, in their frame. The zero recall is none.
 type recall struct {
-	text string
-	best []passage // those that are in it, best first
+	text  string
+	frame frame
+	best  []passage // those that are in it, best first
 }
 
 // passage is a piece of what a covered message says, by its place in told.
@@ -44,13 +45,13 @@ func (v *View) recall(h Handoff, b window.Budget) recall {
 	if user < v.Head+h.Covered {
 		asker = user - v.Head // stands there verbatim
 	}
-	key := recallKey(h, question, asker, room)
+	key := v.memo.recallKey(h, question, asker, room)
 	chosen, known := v.memo.choices.get(key)
 	if !known {
 		chosen = v.choose(h, question, asker, room)
 		v.memo.choices.put(key, chosen)
 	}
-	return v.quote(chosen)
+	return v.quote(fitting(recallFrames(), room), chosen)
 }
 
 // recallTokens is the most that recalled passages may take, frame included, in
@@ -63,14 +64,14 @@ func recallTokens(b window.Budget) Tokens {
 }
 
 // recallKey names everything that a choice depends on.
-func recallKey(h Handoff, question string, asker int, room Tokens) memoKey {
+func (m *Memo) recallKey(h Handoff, question string, asker int, room Tokens) memoKey {
 	handoff := sha256.Sum256([]byte(h.Text))
 	name := append([]byte(nil), h.Digest[:]...)
 	name = append(name, handoff[:]...)
 	for _, n := range [...]int{h.Covered, asker, int(room)} {
 		name = binary.AppendVarint(name, int64(n))
 	}
-	return keyOf(kindRecall, append(name, question...))
+	return m.keyOf(kindRecall, append(name, question...))
 }
 
 // told is what the message at position p says, as passages are cut from it: its
@@ -101,11 +102,11 @@ func (v *View) told(p int) string {
 }
 
 // less is the recall with so many of its best passages.
-func (v *View) less(r recall, n int) recall { return v.quote(r.best[:n]) }
+func (v *View) less(r recall, n int) recall { return v.quote(r.frame, r.best[:n]) }
 
-// quote writes passages, given best first, in the order of the conversation.
+// quote writes passages, given best first, in a frame and in the order of the conversation.
 // Neighbours in one message are one quotation.
-func (v *View) quote(best []passage) recall {
+func (v *View) quote(f frame, best []passage) recall {
 	if len(best) == 0 {
 		return recall{}
 	}
@@ -114,7 +115,7 @@ func (v *View) quote(best []passage) recall {
 		return cmp.Or(cmp.Compare(a.message, b.message), cmp.Compare(a.start, b.start))
 	})
 	var b strings.Builder
-	b.WriteString(recallHead1)
+	b.WriteString(f.head)
 	for i := 0; i < len(chosen); {
 		message := chosen[i].message
 		text := v.told(int(message))
@@ -123,14 +124,14 @@ func (v *View) quote(best []passage) recall {
 			for i+1 < len(chosen) && chosen[i+1].message == message && blank(text, chosen[i].end, chosen[i+1].start) {
 				i++
 			}
-			if b.Len() > len(recallHead1) {
+			if b.Len() > len(f.head) {
 				b.WriteByte('\n')
 			}
 			b.WriteString(v.quotation(passage{message, start, chosen[i].end}, text))
 		}
 	}
-	b.WriteString(recallTail1)
-	return recall{text: b.String(), best: best}
+	b.WriteString(f.tail)
+	return recall{text: b.String(), frame: f, best: best}
 }
 
 // gapMost is the most white space between two passages that are one quotation, in

@@ -48,7 +48,7 @@ func eachTerm(s string, visit func(string, termKind)) {
 
 func newQuery(question string) *query {
 	q := &query{index: make(map[string]int32)}
-	head, tail := clip(question, questionPart, questionPart)
+	head, tail := clipWords(question, questionPart, questionPart)
 	for _, part := range [...]string{head, tail} {
 		eachTerm(part, func(t string, kind termKind) {
 			q.folds = folded(q.folds[:0], t)

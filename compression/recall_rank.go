@@ -77,13 +77,19 @@ func (v *View) search(q *query, covered, asker int) (texts []string, all []score
 }
 
 // passages divides a text into pieces of at most passageMax bytes, at line ends,
-// else at sentence ends, else at spaces, and calls visit for those that are not
-// blank.
+// else at sentence ends, else at spaces, else between words, and calls visit for
+// those that are not blank. A run without any such place is data: a piece of it
+// would read as a name of its own, so it is in no passage.
 func passages(text string, visit func(start, end int)) {
 	for at := 0; at < len(text); {
 		end := len(text)
 		if end-at > passageMax {
-			end = at + divide(text[at:at+passageMax])
+			n := divide(text[at:])
+			if n == 0 {
+				at = wordStart(text, at+passageMax)
+				continue
+			}
+			end = at + n
 		}
 		piece := text[at:end]
 		left := len(piece) - len(strings.TrimLeft(piece, " \t\r\n"))
@@ -94,16 +100,16 @@ func passages(text string, visit func(start, end int)) {
 	}
 }
 
-// divide is where a piece of a text that is too long ends: the last best place
-// in its second half.
+// divide is where the first piece of a text that is too long ends: the last best
+// place in its second half, else between two words; 0 where one run fills it.
 func divide(s string) int {
-	best, rank := runeStart(s, len(s)-utf8.UTFMax+1), 0
-	for i := len(s) / 2; i < len(s)-1; i++ {
+	best, rank := wordEnd(s, passageMax), 0
+	for i := passageMax / 2; i < passageMax-1; i++ {
 		r := 0
 		switch c := s[i]; {
 		case c == '\n':
 			r = 4
-		case c == 'n' && s[i-1] == '\\': // a line end inside JSON
+		case c == 'n' && s[i-1] == '\\' && !pathOf(s[:i-1]): // a line end inside JSON
 			r = 3
 		case (c == '.' || c == '!' || c == '?' || c == ';' || c == '}') && (s[i+1] == ' ' || s[i+1] == ','):
 			r = 2
@@ -113,11 +119,28 @@ func divide(s string) int {
 		case c == ' ':
 			r = 1
 		}
-		if r > 0 && r >= rank && i < len(s) {
+		if r > 0 && r >= rank && i < passageMax {
 			best, rank = i+1, r
 		}
 	}
-	return max(best, 1)
+	return best
+}
+
+// pathOf reports whether s ends inside a path with backslashes, C:\dir, or with a
+// backslash that is written as two: what follows is a name then, and no escape.
+func pathOf(s string) bool {
+	if strings.HasSuffix(s, `\`) {
+		return true
+	}
+	run := s[max(0, len(s)-maxTerm):]
+	run = run[strings.LastIndexAny(run, " \t\r\n")+1:]
+	for i := 1; i < len(run); i++ {
+		drive := run[i] == ':' && letter(run[i-1]) && (i == 1 || !letterOrDigit(run[i-2]))
+		if drive && (i+1 == len(run) || run[i+1] == '\\') {
+			return true
+		}
+	}
+	return false
 }
 
 // score ranks by BM25 (k1 1.2, b 0.5), and gives each passage seven tenths of its
@@ -159,7 +182,8 @@ func (v *View) fill(texts []string, all []scored, handoff string, room Tokens) [
 	slices.SortFunc(order, func(a, b int32) int { // of equals the newer first
 		return cmp.Or(cmp.Compare(all[b].score, all[a].score), cmp.Compare(b, a))
 	})
-	left := room - v.tokens(recallHead1+recallTail1)
+	f := fitting(recallFrames(), room)
+	left := room - v.tokens(f.head+f.tail)
 	seen := make(map[string]bool)
 	var chosen []passage
 	for vain := 0; len(order) > 0 && vain < vainTries && left > 0; order = order[1:] {
@@ -177,15 +201,15 @@ func (v *View) fill(texts []string, all []scored, handoff string, room Tokens) [
 		left -= n
 		chosen = append(chosen, p)
 	}
-	return v.within(chosen, room)
+	return v.within(f, chosen, room)
 }
 
 // within is the best of the passages that take at most room together: counted
 // apart they may have come to less. What is too much goes in few steps, since each
 // counts all that is left.
-func (v *View) within(chosen []passage, room Tokens) []passage {
+func (v *View) within(f frame, chosen []passage, room Tokens) []passage {
 	for len(chosen) > 0 {
-		n := v.tokens(v.quote(chosen).text)
+		n := v.tokens(v.quote(f, chosen).text)
 		if n <= room {
 			break
 		}

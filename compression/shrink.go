@@ -13,6 +13,7 @@ import (
 var (
 	textLevels     = [...]int{128 << 10, 32 << 10, 8 << 10, 2 << 10, 512}
 	argumentLevels = [...]int{8 << 10, 1 << 10, 200}
+	handoffLevels  = [...]int{32 << 10, 8 << 10, 2 << 10, 512, 128, leastText}
 )
 
 // allMedia is a form's media where every one became a note.
@@ -30,19 +31,13 @@ func shorten(s string, limit int, word string) string {
 	if limit <= 0 || len(s) <= limit {
 		return s
 	}
-	head, tail, size := s, "", len(s)
-	if h, t, n, ok := shortenedBefore(s); ok {
-		head, tail, size = h, t, n
-	}
-	if len(head)+len(tail) <= limit {
+	head, tail, size, before := shortenedBefore(s)
+	if !before {
+		head, tail, size = s, s, len(s)
+	} else if len(head)+len(tail) <= limit {
 		return s
 	}
-	if tail == "" {
-		head, tail = clip(s, limit*2/3, limit/3)
-	} else {
-		head = head[:runeStart(head, limit*2/3)]
-		tail = tail[runeStart(tail, len(tail)-limit/3):]
-	}
+	head, tail = head[:headEnd(head, limit*2/3)], tail[tailStart(tail, limit/3):]
 	note := cutNote(size-len(head)-len(tail), size, "")
 	if word != "" && containsFold(s, word) && !containsFold(head, word) && !containsFold(tail, word) {
 		note = cutNote(size-len(head)-len(tail), size, word)
@@ -51,6 +46,23 @@ func shorten(s string, limit int, word string) string {
 		return out
 	}
 	return s
+}
+
+// headEnd is where the first n bytes of s end, tailStart where the last n begin:
+// between two words, unless one run fills more than half of them. That is data,
+// not a name, and the note beside it says that it was cut.
+func headEnd(s string, n int) int {
+	if at := wordEnd(s, n); at >= n/2 {
+		return at
+	}
+	return runeStart(s, n)
+}
+
+func tailStart(s string, n int) int {
+	if at := wordStart(s, len(s)-n); len(s)-at >= n/2 {
+		return at
+	}
+	return runeStart(s, len(s)-n)
 }
 
 // The note that stands for what was cut out of a text. It gives counts, and says

@@ -32,7 +32,7 @@ type Folded struct {
 	// Recalled is the number of passages of the covered messages that go before
 	// the last user message.
 	Recalled int
-	// Shrunk counts the messages that the exit gate had to shrink.
+	// Shrunk counts the messages that the exit gate had to shrink, the handoff as one.
 	Shrunk int
 	// Fits is whether Tokens is at most usable, and Body no longer than the limit
 	// of bytes. False: the smallest form there is, to be forwarded all the same.

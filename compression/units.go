@@ -33,6 +33,7 @@ const (
 	weightNotes     = 20 // a line of an earlier handoff
 	weightAssistant = 10
 	weightArgument  = 6
+	weightRepeat    = 5 // a call that a later one says again
 	weightResult    = 4 // and a line of an earlier index
 )
 
@@ -90,6 +91,7 @@ func (n *notes) divideCall(i int, c *sourceCall) {
 	start := len(n.arena)
 	line := callText(c.name, c.arguments)
 	n.scan(line, start, origin{source: i, spoken: true, argument: short})
+	said := len(n.arena)
 	outcome, weight := "no result", int64(weightCall)
 	if c.result >= 0 {
 		var bad bool
@@ -103,6 +105,7 @@ func (n *notes) divideCall(i int, c *sourceCall) {
 	if short {
 		return
 	}
+	n.long = append(n.long, longCall{unit: len(n.units) - 1, name: c.name, terms: n.arena[start:said:said]})
 	longValues(c.arguments, func(v string) {
 		head, tail := clipWords(v, proseHead, proseTail)
 		for _, part := range [...]string{head, tail} {

@@ -85,7 +85,7 @@ func (v *View) fact(i int, what uint8) *fact {
 		v.keys = make([]memoKey, len(v.Messages))
 	}
 	if v.keys[i] == (memoKey{}) {
-		v.keys[i] = keyOf(kindMessage, raw)
+		v.keys[i] = v.memo.keyOf(kindMessage, raw)
 		if known, ok := v.memo.get(v.keys[i]); ok {
 			*f = f.with(known)
 		}
@@ -150,15 +150,17 @@ func (v *View) counted(n int) Tokens { return v.fixedCost() + v.sum(n) + v.surch
 // Prefix names the request with only its first n messages after the head, and
 // counts it as Total does; n is bounded to what there is. Head, tools, response
 // format and the canonical form of the messages make the name, so that a later
-// turn of the conversation finds the earlier one. It does not depend on the model.
+// turn of the conversation finds the earlier one. It does not depend on the model,
+// and means something only beside names from the same Memo.
 func (v *View) Prefix(n int) (name chat.Digest, counted Tokens) {
 	n = min(max(n, 0), v.Len())
 	if v.fixedName == (memoKey{}) {
 		v.fixedName = v.nameFixed()
 	}
 	chain := v.Chain(n)
-	key := keyOf(kindPrefix, append(v.fixedName[:], chain[:]...))
-	return chat.Digest(key), v.counted(n)
+	key := v.memo.keyOf(kindPrefix, append(v.fixedName[:], chain[:]...))
+	copy(name[:], key[:])
+	return name, v.counted(n)
 }
 
 // nameFixed names what no fold can change.
@@ -169,10 +171,10 @@ func (v *View) nameFixed() memoKey {
 		parts = append(parts, d[:]...)
 	}
 	for _, s := range [...]chat.Span{v.Tools, v.ResponseFormat} {
-		key := keyOf(kindExtra, s.Of(v.Body))
+		key := v.memo.keyOf(kindExtra, s.Of(v.Body))
 		parts = append(parts, key[:]...)
 	}
-	return keyOf(kindFixed, parts)
+	return v.memo.keyOf(kindFixed, parts)
 }
 
 // Bounds is between what and what Total lies. It is cheap: no text is counted.
@@ -215,7 +217,7 @@ func (v *View) fixedTokens() Tokens {
 // extra is what is known of tools or a response format.
 func (v *View) extra(s chat.Span, what uint8) fact {
 	raw := s.Of(v.Body)
-	key := keyOf(kindExtra, raw)
+	key := v.memo.keyOf(kindExtra, raw)
 	f, _ := v.memo.get(key)
 	if f.knows(what) {
 		return f

@@ -1,12 +1,11 @@
 package chat
 
 import (
-	"crypto/aes"
-	"crypto/cipher"
-	"crypto/rand"
 	"encoding/binary"
 	"sort"
 	"sync"
+
+	"github.com/foldgate/foldgate/compression/internal/tag"
 )
 
 // A growing conversation is sent anew with every turn, so nearly all of a body
@@ -15,10 +14,9 @@ import (
 // from string to string, and one pass of hashing.
 //
 // A body is named block by block: the name of a block stands for every byte from
-// the body's first to the block's last. Names are GMAC tags under a random key of
-// the process, each with the name before it as its nonce: two beginnings that
-// differ have the same name with a chance of about 2^-96, whoever made them, since
-// no tag ever leaves the process. Only numbers are kept, never text.
+// the body's first to the block's last: a tag whose domain is the name before it.
+// Two beginnings that differ have the same name with a chance of about 2^-96,
+// whoever made them. Only numbers are kept, never text.
 
 // Bounds of what is remembered: blocks (256 MiB of different text), and the long
 // strings in all of them, 12 bytes each. Together at most about 16 MiB.
@@ -31,24 +29,15 @@ const (
 
 // Seen remembers the beginnings of bodies. Bounded, and safe for concurrent use.
 type Seen struct {
-	names  cipher.AEAD
+	tagger tag.Tagger
 	shards [seenShards]seenShard
 }
 
 // NewSeen makes one that has seen nothing.
 func NewSeen() *Seen {
-	var key [16]byte
-	_, _ = rand.Read(key[:]) // never fails, by its contract
-	block, err := aes.NewCipher(key[:])
-	if err != nil {
-		panic("chat: " + err.Error()) // a key of 16 bytes is one
-	}
-	s := &Seen{}
-	if s.names, err = cipher.NewGCM(block); err != nil {
-		panic("chat: " + err.Error()) // AES has blocks of 16 bytes
-	}
+	s := &Seen{tagger: tag.New()}
 	for i := range s.shards {
-		s.shards[i].index = make(map[blockName]int32)
+		s.shards[i].index = make(map[tag.Tag]int32)
 	}
 	return s
 }
@@ -64,26 +53,24 @@ func (s *Seen) ReadEnvelope(body []byte) (Envelope, error) {
 	return e, err
 }
 
-type blockName [16]byte
-
 // nameBlocks names the full blocks of a body, none where one is longer than a
 // leap can tell.
-func (s *Seen) nameBlocks(body []byte) []blockName {
+func (s *Seen) nameBlocks(body []byte) []tag.Tag {
 	if uint64(len(body)) > 1<<32-1 {
 		return nil
 	}
-	names := make([]blockName, len(body)/seenBlock)
-	var before blockName
+	names := make([]tag.Tag, len(body)/seenBlock)
+	var before tag.Domain
 	for i := range names {
-		s.names.Seal(names[i][:0], before[:s.names.NonceSize()], nil, body[i*seenBlock:(i+1)*seenBlock])
-		before = names[i]
+		names[i] = s.tagger.Of(before, body[i*seenBlock:(i+1)*seenBlock])
+		copy(before[:], names[i][:])
 	}
 	return names
 }
 
 // recall is the long strings that end in the first blocks, as many blocks as were
 // seen, and their number.
-func (s *Seen) recall(names []blockName) (known []leap, count int) {
+func (s *Seen) recall(names []tag.Tag) (known []leap, count int) {
 	for count < len(names) {
 		got, ok := s.shard(names[count]).get(names[count])
 		if !ok {
@@ -97,7 +84,7 @@ func (s *Seen) recall(names []blockName) (known []leap, count int) {
 
 // remember takes the strings that end in the named blocks, of which the first is
 // the body's block number first. Strings behind them are left out.
-func (s *Seen) remember(names []blockName, first int, strings []leap) {
+func (s *Seen) remember(names []tag.Tag, first int, strings []leap) {
 	for i, name := range names {
 		end := uint32(first+i+1) * seenBlock //nolint:gosec // a body has less than 4 GiB, see nameBlocks
 		n := sort.Search(len(strings), func(j int) bool { return strings[j].end >= end })
@@ -106,7 +93,7 @@ func (s *Seen) remember(names []blockName, first int, strings []leap) {
 	}
 }
 
-func (s *Seen) shard(name blockName) *seenShard {
+func (s *Seen) shard(name tag.Tag) *seenShard {
 	return &s.shards[binary.LittleEndian.Uint64(name[:])%seenShards]
 }
 
@@ -114,19 +101,19 @@ func (s *Seen) shard(name blockName) *seenShard {
 // it was read since the hand went by last.
 type seenShard struct {
 	mu    sync.Mutex
-	index map[blockName]int32
+	index map[tag.Tag]int32
 	slots []seenSlot
 	hand  int
 	leaps int
 }
 
 type seenSlot struct {
-	name  blockName
+	name  tag.Tag
 	leaps []leap
 	used  bool
 }
 
-func (s *seenShard) get(name blockName) ([]leap, bool) {
+func (s *seenShard) get(name tag.Tag) ([]leap, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	i, ok := s.index[name]
@@ -138,7 +125,7 @@ func (s *seenShard) get(name blockName) ([]leap, bool) {
 }
 
 // put remembers a block, in the place of one that was not asked for lately.
-func (s *seenShard) put(name blockName, leaps []leap) {
+func (s *seenShard) put(name tag.Tag, leaps []leap) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if _, ok := s.index[name]; ok {

@@ -144,9 +144,14 @@ func ledString(was, sent json.RawMessage, handoff string) (lead string, changed 
 // cutHandoff divides what begins with a handoff, whole or cut by the exit gate.
 func cutHandoff(s, handoff string) (lead, rest string, ok bool) {
 	if rest, ok = strings.CutPrefix(s, handoff); !ok {
-		if _, rest, ok = strings.Cut(s, frameTail); !ok || !strings.HasSuffix(handoff, frameTail) {
-			return "", s, false
+		for _, tail := range frameTails {
+			if strings.HasSuffix(handoff, tail) {
+				_, rest, ok = strings.Cut(s, tail)
+			}
 		}
+	}
+	if !ok {
+		return "", s, false
 	}
 	rest = strings.TrimPrefix(rest, jsonLine)
 	return s[:len(s)-len(rest)], rest, true

@@ -22,7 +22,9 @@ type advert struct {
 // time, at most AdvertisedFor from now. What is not plausible is left out, and
 // beyond MaxModels models the least recently used go. A model that is announced
 // with other limits than before is served differently now: what was learned and
-// accepted before is forgotten.
+// accepted of its tokens before is forgotten. The correction stays, since a window
+// says nothing about a vocabulary, and a new one is learned from the next answers;
+// so does the longest body, which is a limit of the server and not of the model.
 func (b *Book) Advertise(s Scope, models map[string]Limits, now, until time.Time) {
 	now = instant(now)
 	if latest := now.Add(AdvertisedFor); until.After(latest) {

@@ -5,8 +5,12 @@ import "math"
 // minMargin is the least safety margin.
 const minMargin Tokens = 64
 
-// handoffShare is the share of usable for a handoff where settings name none.
-const handoffShare = 0.15
+// The shares of usable for a handoff where settings name none: of one by a model,
+// and of one without, which says less in the same room.
+const (
+	handoffShare       = 0.15
+	deterministicShare = 0.30
+)
 
 // NewBudget answers what one request may use of the limits. named is the output
 // limit that the request itself names, the greater of max_tokens and
@@ -43,18 +47,18 @@ func NewBudget(l Limits, s Settings, named Tokens, correction, step float64) Bud
 	margin := max(minMargin, (room+24)/25) // 4 %, rounded up
 	b.Usable = max(room-margin, 1)
 	b.Trigger = share(s.Trigger, b.Usable)
-	b.Handoff = Tokens(namedShare(s.Handoff) * float64(b.Usable))
-	b.Deterministic = Tokens(namedShare(s.Deterministic) * float64(b.Usable))
+	b.Handoff = Tokens(namedShare(s.Handoff, handoffShare) * float64(b.Usable))
+	b.Deterministic = Tokens(namedShare(s.Deterministic, deterministicShare) * float64(b.Usable))
 	b.Recall = Tokens(max(s.Recall, 0) * float64(l.Total))
 	return b
 }
 
 // namedShare is a handoff's share, or the one that holds where none is named.
-func namedShare(s float64) float64 {
+func namedShare(s, unnamed float64) float64 {
 	if s > 0 {
 		return min(s, 1)
 	}
-	return handoffShare
+	return unnamed
 }
 
 // Corrected is what the upstream would count for n tokens of ours. What it has

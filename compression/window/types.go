@@ -35,7 +35,7 @@ type Settings struct {
 	KeepRecent    float64 // share of the window for the tail
 	Recall        float64 // share of the window for recalled passages
 	Handoff       float64 // share of usable for a model's summary; zero: 0.15
-	Deterministic float64 // share of usable for a handoff without a model; zero: 0.15
+	Deterministic float64 // share of usable for a handoff without a model; zero: 0.30
 	ReserveOutput Tokens  // when the request names no output limit
 }
 
@@ -49,7 +49,7 @@ type Budget struct {
 	// Trigger is the share of Usable from which a fold is prepared.
 	Trigger Tokens
 	// Handoff and Deterministic are the most that a handoff takes, by a model and
-	// without one (zero: 15 % of Usable); Recall the most that recalled passages take, zero: none.
+	// without one (zero: 15 % and 30 % of Usable); Recall the most that recalled passages take, zero: none.
 	Handoff, Deterministic, Recall Tokens
 	// Known is a part of the request that the upstream has counted. Zero: none.
 	Known Known

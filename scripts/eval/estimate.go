@@ -62,7 +62,8 @@ func exchanges(f *file, memo *compression.Memo) ([]exchange, error) {
 		if err != nil {
 			return fmt.Errorf("messages %d to %d: %w", from, to, err)
 		}
-		out = append(out, exchange{c.view.Total(), window.Tokens(reported), from == 0 && len(out) > 0, c.view.Opaque})
+		counted := c.view.For(c.view.Model).Total() // pictures by the family's price, as requests are measured
+		out = append(out, exchange{counted, window.Tokens(reported), from == 0 && len(out) > 0, c.view.Opaque})
 		return nil
 	}
 	for _, r := range f.facts.counts {

@@ -87,7 +87,8 @@ func (r *report) identifiers(b *strings.Builder) {
 
 // unrelated writes what recall costs where there is nothing to recall.
 func (r *report) unrelated(b *strings.Builder) {
-	fmt.Fprintf(b, "### A last message that asks for nothing\n\nRecall of the same facts at %d %%, without recalled passages and with them.\n\n", unrelatedAt)
+	fmt.Fprintf(b, "### A last message that asks for nothing\n\nRecall of the same facts at %d %%, without recalled passages and with them, "+
+		"the handoff's share the same.\n\n", unrelatedAt)
 	columns := []string{"file"}
 	for _, w := range unrelatedWords {
 		columns = append(columns, fmt.Sprintf("%q, off", w), "on")

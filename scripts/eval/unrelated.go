@@ -65,11 +65,16 @@ func (b *bench) unrelated(f *file, word string, percent int, t *tally) (cost, er
 	return out, nil
 }
 
-// twice folds without recall and with it.
+// twice folds without recall and with it. The handoff has the same share both
+// times, as the product's settings have one for both: it must not depend on what
+// the last message asks.
 func (b *bench) twice(c conversation, asked string, percent int, t *tally) (off, on string, err error) {
 	var left [2]string
 	for i, recalls := range [...]bool{false, true} {
-		p := b.plans(c, shareOf(c, percent), recalls)
+		p := b.plans(c, shareOf(c, percent), true)
+		if !recalls {
+			p.budget.Recall, p.settings.Recall = 0, 0
+		}
 		h := c.view.Deterministic(p.budget, p.settings, nil)
 		if left[i], err = b.fold(c, h, p, asked, t); err != nil {
 			return "", "", err
