@@ -77,6 +77,7 @@ func serve(ctx context.Context, loaded config.Loaded, r reloads, stderr io.Write
 	g.level.Set(loaded.LogLevel)
 	g.logger = telemetry.NewLogger(stderr, telemetry.Format(loaded.LogFormat), g.level)
 	plain.Standard(g.logger) // net/http says there what came unasked
+	spaceCollections()
 	g.warn(loaded, nil)
 	if err := g.compose(ctx, loaded); err != nil {
 		return err
