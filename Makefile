@@ -83,6 +83,20 @@ test-browser: redis ## the admin plane's page in a real Chromium, in front of re
 	@scripts/ensure-chromium.sh
 	@cd e2e/browser && $(GO) vet ./... && FOLDGATE_REQUIRE_BROWSER=1 FOLDGATE_REQUIRE_REDIS=1 $(GO) test -count=1 -timeout 10m ./...
 
+SOAK ?= 30m
+
+.PHONY: chaos
+chaos: redis ## every fault under load, and its table in docs/reliability.md; its short form is in "make test"
+	$(GO) run ./e2e/chaos -o docs/reliability.md
+
+.PHONY: load
+load: redis ## 2,000 streams at once, 500 of them oversized, through two replicas; into docs/reliability.md
+	$(GO) run ./e2e/chaos -load -o docs/reliability.md
+
+.PHONY: soak
+soak: redis ## faults in random order under load for SOAK, 30m by default; into docs/reliability.md
+	$(GO) run ./e2e/chaos -for $(SOAK) -o docs/reliability.md
+
 BENCHFLAGS ?=
 BENCHDOC   ?= docs/performance.md
 

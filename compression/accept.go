@@ -71,7 +71,7 @@ func (v *View) Notes(a Answer, prev *Handoff, covered int, most Tokens) (string,
 
 // checked is an answer's text as it may be kept, or why it may not be.
 func (v *View) checked(a Answer, prev *Handoff, covered int, most Tokens) (string, error) {
-	text := redact.Text(printable(withoutFence(withoutThoughts(a.Text))))
+	text := untitled(redact.Text(printable(withoutFence(withoutThoughts(a.Text)))))
 	if reason := v.objection(a, text, prev, covered, most); reason != "" {
 		return "", &RefusedError{Reason: reason}
 	}

@@ -1,6 +1,9 @@
 package compression
 
-import "strings"
+import (
+	"strings"
+	"unicode/utf8"
+)
 
 // maxControl bounds the name inside a control mark, in bytes.
 const maxControl = 64
@@ -42,18 +45,44 @@ func controlAt(s string) (name string, size int) {
 			continue
 		}
 		end := strings.Index(inner[:min(len(inner), maxControl+len(q[1]))], q[1])
-		if end <= 0 || strings.ContainsAny(inner[:end], "<>|｜ \n\"'(){}") {
-			return "", 0
+		if end > 0 && !strings.ContainsAny(inner[:end], "<>|｜ \n\"'(){}") {
+			return inner[:end], len(q[0]) + end + len(q[1])
 		}
-		return inner[:end], len(q[0]) + end + len(q[1])
 	}
 	for _, mark := range [...]string{
-		"[INST]", "[/INST]", "<<SYS>>", "<</SYS>>", "<start_of_turn>", "<end_of_turn>",
+		"[INST]", "[/INST]", "<<SYS>>", "<</SYS>>", "<start_of_turn>", "<end_of_turn>", "<s>", "</s>", "<bos>", "<eos>", "[gMASK]", "<sop>",
 		"[SYSTEM_PROMPT]", "[/SYSTEM_PROMPT]", "[AVAILABLE_TOOLS]", "[/AVAILABLE_TOOLS]", "[TOOL_CALLS]", "[TOOL_RESULTS]", "[/TOOL_RESULTS]",
 	} {
 		if strings.HasPrefix(s, mark) {
 			return strings.Trim(mark, "<>[]"), len(mark)
 		}
 	}
-	return "", 0
+	return halfControl(s)
 }
+
+// halfControl is controlAt for marks with a bar on one side, <|turn> and <turn|>,
+// and for those that are numbered or named by their family.
+func halfControl(s string) (name string, size int) {
+	inner, ok := strings.CutPrefix(s, "<")
+	if !ok {
+		return "", 0
+	}
+	end := strings.IndexByte(inner[:min(len(inner), maxControl)], '>')
+	if end < 0 {
+		return "", 0
+	}
+	name = inner[:end]
+	word := strings.Trim(name, "|")
+	for _, family := range [...]string{"extra_id_", "SPECIAL_", "seed:"} {
+		if rest, ok := strings.CutPrefix(name, family); ok && rest != "" && !strings.ContainsFunc(rest, notOfWord) {
+			return name, len(name) + 2
+		}
+	}
+	if len(name) != len(word)+1 || word == "" || strings.ContainsFunc(word, notOfWord) {
+		return "", 0
+	}
+	return word, len(name) + 2
+}
+
+// notOfWord reports whether r is no letter, digit or underscore of ASCII.
+func notOfWord(r rune) bool { return r >= utf8.RuneSelf || r != '_' && !letterOrDigit(byte(r)) }

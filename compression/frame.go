@@ -1,6 +1,10 @@
 package compression
 
-import "strings"
+import (
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
 
 // frame is what stands around a handoff, or around recalled passages: what it is
 // to the model that reads it.
@@ -90,16 +94,79 @@ func frameLines() []string {
 	return lines
 }
 
-// unframed is s as it may stand in a frame: without lines of a frame, and with
-// the control marks of chat templates in round brackets. Neither can form anew
-// from what is left: none holds a round bracket, and no line holds another.
+// unframed is s as it may stand in a frame: without lines of a frame, with what
+// reads like the beginning of one, and the control marks of chat templates, in
+// round brackets. None can form anew from what is left: none holds a round
+// bracket, and no line holds another.
 func unframed(s string) string {
 	if strings.Contains(s, "[") {
 		for _, line := range frameLines() {
 			s = strings.ReplaceAll(s, line, "-")
 		}
 	}
-	return strings.TrimSpace(withoutControls(s))
+	return strings.TrimSpace(withoutControls(withoutLikes(s)))
+}
+
+// frameOpenings are the words by which a line of a frame is known, in lower case
+// and without its bracket.
+func frameOpenings() [5]string {
+	return [...]string{
+		"summary of the earlier", "end of the summary", "instructions that the system gave",
+		"passages of the earlier", "end of the passages",
+	}
+}
+
+// withoutLikes takes the square bracket from what a reader would take for a line
+// of a frame: in other case, with other spaces, cut short, or with characters in
+// it that nobody sees.
+func withoutLikes(s string) string {
+	var b strings.Builder
+	from, openings := 0, frameOpenings()
+	for i := range len(s) {
+		if s[i] == '[' && opensFrame(s[i+1:], openings[:]) {
+			b.WriteString(s[from:i])
+			b.WriteByte('(')
+			from = i + 1
+		}
+	}
+	if from == 0 {
+		return s
+	}
+	b.WriteString(s[from:])
+	return b.String()
+}
+
+// opensFrame reports whether s begins with an opening. It stops at a bracket, so
+// that no text makes it read the same bytes twice.
+func opensFrame(s string, openings []string) bool {
+	var read [40]byte
+	n := 0
+	for _, r := range s {
+		switch {
+		case unicode.Is(unicode.Cf, r) || unicode.Is(unicode.Mn, r):
+			continue
+		case unicode.IsSpace(r):
+			if n == 0 || read[n-1] == ' ' {
+				continue
+			}
+			r = ' '
+		case r >= utf8.RuneSelf || r == '[':
+			return false
+		}
+		read[n] = byte(unicode.ToLower(r))
+		n++
+		known := false
+		for _, opening := range openings {
+			if string(read[:n]) == opening {
+				return true
+			}
+			known = known || strings.HasPrefix(opening, string(read[:n]))
+		}
+		if !known {
+			return false
+		}
+	}
+	return false
 }
 
 // Body takes the frame off a handoff's text: what the summarizer or section 5.4

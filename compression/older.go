@@ -47,6 +47,21 @@ func readNotes(out []source, body string) []source {
 	return out
 }
 
+// untitled makes headings of lines that are titles of ours: under those stands
+// what the messages say, and a model's text must not pass for it.
+func untitled(text string) string {
+	var b strings.Builder
+	for line := range strings.Lines(text) {
+		switch strings.TrimSpace(line) {
+		case titleOlder, titleRequests, titleDone, titleNames:
+			b.WriteString("## ")
+			line = strings.TrimLeft(line, " \t")
+		}
+		b.WriteString(line)
+	}
+	return b.String()
+}
+
 // handoffIn is the body of the handoff that a user message begins with, because
 // another gateway on the way had folded the conversation; else empty.
 func handoffIn(text string) string {

@@ -122,7 +122,7 @@ func (v *View) recordText(p int) string {
 	}
 	for i := range m.Parts {
 		if pt := &m.Parts[i]; pt.Text.Empty() && media(*pt) {
-			b.WriteString("[" + mediaName(*pt, v.Decode(pt.URL)) + "]\n")
+			b.WriteString("[" + oneLine(asData(redact.Text(mediaName(*pt, v.Decode(pt.URL))))) + "]\n")
 		}
 	}
 	for i := range m.Calls {
@@ -135,7 +135,7 @@ func (v *View) recordText(p int) string {
 		b.WriteString("calls " + shortName(c.Name) + "(" + cutText(arguments, recordArgs) + ")\n")
 	}
 	b.WriteByte('\n')
-	return b.String()
+	return withoutControls(b.String()) // what a tool printed is a user's text in this prompt
 }
 
 // writeShort writes a text, without its middle where it is long.

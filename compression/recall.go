@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/foldgate/foldgate/compression/chat"
 	"github.com/foldgate/foldgate/compression/window"
@@ -154,16 +156,35 @@ func (v *View) quotation(p passage, text string) string {
 // frame, or as another passage's label.
 func quoted(s string) string {
 	s = unframed(s)
-	if !strings.Contains(s, "\n#") {
-		return s
-	}
-	lines := strings.Split(s, "\n")
-	for i := range lines {
-		if labelled(lines[i]) {
-			lines[i] = lines[i][1:]
+	var b strings.Builder
+	from := 0
+	for i := range len(s) {
+		if s[i] == '#' && labelled(s[i:]) && beginsLine(s[:i]) {
+			b.WriteString(s[from:i])
+			from = i + 1
 		}
 	}
-	return strings.Join(lines, "\n")
+	if from == 0 {
+		return s
+	}
+	b.WriteString(s[from:])
+	return b.String()
+}
+
+// beginsLine reports whether what follows s is the first on its line that can be
+// seen. Whatever shows as the end of a line is one.
+func beginsLine(s string) bool {
+	for len(s) > 0 {
+		r, size := utf8.DecodeLastRuneInString(s)
+		switch {
+		case strings.ContainsRune("\n\r\v\f\u0085\u2028\u2029", r):
+			return true
+		case !unicode.IsSpace(r) && !unicode.Is(unicode.Cf, r):
+			return false
+		}
+		s = s[:len(s)-size]
+	}
+	return true
 }
 
 // labelled reports whether s begins as a label does: a number sign, digits, and

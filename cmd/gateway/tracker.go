@@ -32,7 +32,7 @@ func (t *tracker) track(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		t.enter()
 		defer t.exit()
-		next.ServeHTTP(&parting{ResponseWriter: w, leaving: &t.leaving}, r)
+		next.ServeHTTP(&parting{ResponseWriter: w, leaving: &t.leaving, chunked: len(r.TransferEncoding) > 0}, r)
 	})
 }
 
@@ -116,10 +116,16 @@ func (t *tracker) closeUnused() {
 // parting is a response that closes its connection when the program is to leave
 // by the time its head goes out: a client that keeps a connection would
 // otherwise stay with this replica until the last moment.
+//
+// It does so too behind a body that came in chunks. Where a Content-Length came
+// beside them, something in front may have gone by that and take what follows on
+// the connection for the body: RFC 9112, section 6.1, demands to close it, and
+// net/http does not tell such a request from others with chunks.
 type parting struct {
 	http.ResponseWriter
 
 	leaving *atomic.Bool
+	chunked bool
 	headed  bool
 }
 
@@ -152,7 +158,7 @@ func (p *parting) head() {
 		return
 	}
 	p.headed = true
-	if p.leaving.Load() {
+	if p.chunked || p.leaving.Load() {
 		p.Header().Set("Connection", "close")
 	}
 }

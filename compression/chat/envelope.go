@@ -16,7 +16,7 @@ func ReadEnvelope(body []byte) (Envelope, error) { return readEnvelope(body, nil
 // readEnvelope reads a body of which the strings in known were read before. The
 // envelope keeps the long strings of the whole body for Parse.
 func readEnvelope(body []byte, known []leap) (Envelope, error) {
-	s := scanner{b: body, leaps: leaps{known: known, keep: len(body) <= math.MaxUint32}}
+	s := scanner{b: body, leaps: leaps{known: known, keep: uint64(len(body)) <= math.MaxUint32}}
 	s.space()
 	if s.peek() != '{' {
 		s.skip()

@@ -89,6 +89,7 @@ func (r *recorder) forwarded(body []byte) {
 const (
 	handoffBegin = "[Summary of the earlier conversation]"
 	handoffEnd   = "[End of the summary; the conversation goes on here]"
+	shortEnd     = "[End of the summary]" // of the frame for small rooms
 	recallBegin  = "[Passages of the earlier conversation]"
 )
 
@@ -176,11 +177,12 @@ func (p *pair) fold52(total int) (compression.Folded, string, window.Budget, err
 
 // handoffOf is the handoff at the beginning of a message's text.
 func handoffOf(text string) (string, error) {
-	at := strings.Index(text, handoffEnd)
-	if !strings.HasPrefix(text, handoffBegin) || at < 0 {
-		return "", fmt.Errorf("no handoff leads %.80q", text)
+	for _, end := range []string{handoffEnd, shortEnd} {
+		if at := strings.Index(text, end); strings.HasPrefix(text, handoffBegin) && at >= 0 {
+			return text[:at+len(end)], nil
+		}
 	}
-	return text[:at+len(handoffEnd)], nil
+	return "", fmt.Errorf("no handoff leads %.80q", text)
 }
 
 type chatMessage struct {

@@ -59,6 +59,18 @@ func folding(t *testing.T, change func(messages []string) []string) *pair {
 	}
 }
 
+func TestHandoffsAreFoundInEveryFrame(t *testing.T) {
+	for _, end := range []string{handoffEnd, shortEnd} {
+		want := handoffBegin + "\nnotes\n\n" + end
+		if got, err := handoffOf(want + "\n\nthe task"); err != nil || got != want {
+			t.Errorf("got %q, %v, want %q", got, err, want)
+		}
+	}
+	if got, err := handoffOf("the task"); err == nil {
+		t.Errorf("no handoff, and %q is found", got)
+	}
+}
+
 func TestTheJudgeOfARunJudges(t *testing.T) {
 	good := recorder{pairs: []*pair{folding(t, func(m []string) []string { return m })}}
 	if v := good.judge(16_000); len(v.bad) > 0 || v.folded != 1 || len(v.handoff) != 1 {

@@ -79,7 +79,7 @@ func TestAdmin(t *testing.T) {
 		{"a word", "GET", "/v1/conversations", 200, json, `{"conversations":[{"conversation":"` + key + `","last_seen":null,"kind":"folded","before":0,"after":0,"covered":0}]}`, "folded"},
 		{"a moment", "GET", "/v1/conversations", 200, json, `{"conversations":[{"conversation":"` + key + `","last_seen":"2026-01-02 03:04","kind":"none","before":0,"after":0,"covered":0}]}`, "last_seen"},
 		{"no property", "GET", "/v1/attempts", 200, json, `{}`, "attempts"},
-		{"a code", "GET", "/v1/attempts", 400, json, refusal("invalid_key"), "code"},
+		{"a code", "GET", "/v1/attempts", 400, json, refusal("invalid_body"), "code"},
 		{"a code of the path", "GET", "/v1/attempts", 400, json, refusal("invalid_limit"), ""},
 		{"a property of an error", "GET", "/v1/attempts", 400, json, strings.Replace(refusal("invalid_limit"), `"param"`, `"x":1,"param"`, 1), `property "x" is unsupported`},
 		{"no field", "GET", "/v1/attempts", 401, json, refusal("invalid_token"), "WWW-Authenticate is missing"},

@@ -2,6 +2,8 @@ package tag_test
 
 import (
 	"bytes"
+	"os"
+	"os/exec"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -51,6 +53,22 @@ func TestEveryBitCounts(t *testing.T) {
 	}
 	if of == tagger.Of(tag.Domain{}, b[:99]) || of == tagger.Of(tag.Domain{}, append(b, 0)) {
 		t.Error("another length, the same tag")
+	}
+}
+
+// TestTagsUnderFIPS: the tests above, where nothing but what FIPS 140 approves may
+// be used. It is decided as a process starts.
+func TestTagsUnderFIPS(t *testing.T) {
+	t.Parallel()
+	program, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := exec.CommandContext(t.Context(), program, "-test.run=^(TestTags|TestEveryBitCounts)$", "-test.v")
+	c.Env = append(os.Environ(), "GODEBUG=fips140=only")
+	out, err := c.CombinedOutput()
+	if err != nil || !bytes.Contains(out, []byte("--- PASS: TestEveryBitCounts")) {
+		t.Fatalf("%v\n%s", err, out)
 	}
 }
 

@@ -18,7 +18,7 @@
 //
 // # What may fail how
 //
-// A change is one call to the store. It happened, or it is refused with the
+// A change is one write to the store. It happened, or it is refused with the
 // reason (409), or the store could not be asked or did not answer (503); nothing
 // is asked twice and nothing is guessed. It goes on when its caller hangs up.
 // Errors have the envelope of the data plane.

@@ -2,7 +2,7 @@
 // be forwarded, in bands of messages that belong together.
 
 import {make, pill} from './dom.js';
-import {bytes, count} from './format.js';
+import {bytes, count, number} from './format.js';
 
 const page = 30; // messages that are shown at once in a band
 const glance = 240; // characters of a text before it is opened
@@ -86,7 +86,7 @@ function recallCard(report) {
 
 // pair is one message on both sides.
 function pair(m, before = null) {
-  const note = m.fate === 'shrunk' ? `${bytes(m.text.length)} of text before, ${bytes(m.after.length)} after` : 'as it came';
+  const note = m.fate === 'shrunk' ? `${count(m.text.length, 'character')} of text before, ${number(m.after.length)} after` : 'as it came';
   const right = make('div', {class: 'stack'}, ...(before ? [before] : []), card(m.fate, title(m), note, m.after));
   return [card(m.fate, title(m), bytes(m.bytes), m.text), right];
 }
