@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"hash/crc32"
 	"image/png"
+	"strings"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -234,5 +235,33 @@ func BenchmarkImages(b *testing.B) {
 		v := memo.View(r).For("gpt-4o-mini")
 		v.Bounds()
 		v.Total()
+	}
+}
+
+// A value that is shorter without its middle may be longer in quotes: then it
+// stays, in the body and in the count.
+func TestCountedIsTheCountOfShortenedArguments(t *testing.T) {
+	whole, cut := 0, 0
+	for size := range 150 { // of 280 to 330 bytes, in three alignments
+		text := strings.Repeat("赛,程,表,7,", 60)[:280+size/3]
+		text = strings.Repeat("x", size%3) + strings.ToValidUTF8(text, "")
+		arguments := quote(`{"path":` + quote(text) + `}`)
+		for total := 120; total < 300; total += 20 {
+			v := view(t, request(said("user", "go on"),
+				`{"role":"assistant","content":null,"tool_calls":[{"id":"1","type":"function","function":{"name":"read","arguments":`+arguments+`}}]}`,
+				`{"role":"tool","tool_call_id":"1","content":"done"}`, said("user", "and now?")))
+			f, err := v.Unfolded(budget(total))
+			if err != nil {
+				continue
+			}
+			if again := view(t, string(f.Body)).Total(); again != f.Counted {
+				t.Errorf("a value of %d bytes: counted %d, and %d when it comes again", len(text), f.Counted, again)
+			}
+			whole += 1 - f.Shrunk
+			cut += f.Shrunk
+		}
+	}
+	if whole == 0 || cut == 0 {
+		t.Errorf("%d stayed whole, %d were cut: the test shows nothing", whole, cut)
 	}
 }

@@ -124,8 +124,10 @@ func (v *View) arguments(c *chat.Call, f form) string {
 	if f.args == 0 || len(text) <= f.args {
 		return text
 	}
-	short, _ := shortenArguments(text, f.args)
-	return short
+	if short, ok := shortenArguments(text, f.args); ok {
+		return short
+	}
+	return text // in quotes the shorter values may be the longer ones
 }
 
 // notePart is the part that stands for a media part.
