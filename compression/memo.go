@@ -4,6 +4,7 @@ import (
 	"sync"
 
 	"github.com/foldgate/foldgate/compression/chat"
+	"github.com/foldgate/foldgate/compression/internal/clock"
 	"github.com/foldgate/foldgate/compression/internal/tag"
 )
 
@@ -58,11 +59,10 @@ type Memo struct {
 // NewMemo makes a Memo for about the given number of messages, at roughly 130
 // bytes each. Numbers below one count as one.
 func NewMemo(entries int) *Memo {
-	m := &Memo{tagger: tag.New()}
+	m := &Memo{tagger: tag.New(), choices: choices{chosen: clock.New[memoKey, []passage](choicesMost, passagesMost)}}
 	each := max(1, (entries+memoShards-1)/memoShards)
 	for i := range m.shards {
-		m.shards[i].limit = each
-		m.shards[i].index = make(map[memoKey]int32)
+		m.shards[i].facts = clock.New[memoKey, fact](each, 0)
 	}
 	return m
 }
@@ -75,54 +75,29 @@ func (m *Memo) get(k memoKey) (fact, bool) { return m.shards[k[0]%memoShards].ge
 
 func (m *Memo) put(k memoKey, f fact) { m.shards[k[0]%memoShards].put(k, f) }
 
-// memoShard is a clock: one bit per slot says whether it was read since the hand
-// went by last, and the hand takes the first slot that was not.
 type memoShard struct {
 	mu    sync.Mutex
-	index map[memoKey]int32
-	slots []memoSlot
-	hand  int
-	limit int
-}
-
-type memoSlot struct {
-	key  memoKey
-	fact fact
-	used bool
+	facts *clock.Map[memoKey, fact]
 }
 
 func (s *memoShard) get(k memoKey) (fact, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	i, ok := s.index[k]
-	if !ok {
-		return fact{}, false
+	if known := s.facts.Get(k); known != nil {
+		return *known, true
 	}
-	s.slots[i].used = true
-	return s.slots[i].fact, true
+	return fact{}, false
 }
 
 // put stores f, or adds what it knows to what is there already.
 func (s *memoShard) put(k memoKey, f fact) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if i, ok := s.index[k]; ok {
-		s.slots[i].fact = s.slots[i].fact.with(f)
+	if known := s.facts.Get(k); known != nil {
+		*known = known.with(f)
 		return
 	}
-	if len(s.slots) < s.limit {
-		s.index[k] = int32(len(s.slots))
-		s.slots = append(s.slots, memoSlot{key: k, fact: f})
-		return
-	}
-	for s.slots[s.hand].used {
-		s.slots[s.hand].used = false
-		s.hand = (s.hand + 1) % len(s.slots)
-	}
-	delete(s.index, s.slots[s.hand].key)
-	s.slots[s.hand] = memoSlot{key: k, fact: f}
-	s.index[k] = int32(s.hand)
-	s.hand = (s.hand + 1) % len(s.slots)
+	s.facts.Put(k, f, 0)
 }
 
 // with joins what two computations of the same message know.

@@ -4,11 +4,9 @@ package chat
 func SizeOf(s *Seen) (blocks, strings int) {
 	for i := range s.shards {
 		s.shards[i].mu.Lock()
-		blocks += len(s.shards[i].slots)
-		for _, slot := range s.shards[i].slots {
-			strings += len(slot.leaps)
-		}
+		n, leaps := s.shards[i].blocks.Size()
 		s.shards[i].mu.Unlock()
+		blocks, strings = blocks+n, strings+leaps
 	}
 	return blocks, strings
 }

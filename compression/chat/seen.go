@@ -5,6 +5,7 @@ import (
 	"sort"
 	"sync"
 
+	"github.com/foldgate/foldgate/compression/internal/clock"
 	"github.com/foldgate/foldgate/compression/internal/tag"
 )
 
@@ -37,7 +38,7 @@ type Seen struct {
 func NewSeen() *Seen {
 	s := &Seen{tagger: tag.New()}
 	for i := range s.shards {
-		s.shards[i].index = make(map[tag.Tag]int32)
+		s.shards[i].blocks = clock.New[tag.Tag, []leap](seenBlocks/seenShards, seenLeaps/seenShards)
 	}
 	return s
 }
@@ -97,70 +98,22 @@ func (s *Seen) shard(name tag.Tag) *seenShard {
 	return &s.shards[binary.LittleEndian.Uint64(name[:])%seenShards]
 }
 
-// seenShard is a clock, as compression's memo is: one bit per slot says whether
-// it was read since the hand went by last.
 type seenShard struct {
-	mu    sync.Mutex
-	index map[tag.Tag]int32
-	slots []seenSlot
-	hand  int
-	leaps int
-}
-
-type seenSlot struct {
-	name  tag.Tag
-	leaps []leap
-	used  bool
+	mu     sync.Mutex
+	blocks *clock.Map[tag.Tag, []leap] // each weighs its leaps
 }
 
 func (s *seenShard) get(name tag.Tag) ([]leap, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	i, ok := s.index[name]
-	if !ok {
-		return nil, false
+	if known := s.blocks.Get(name); known != nil {
+		return *known, true
 	}
-	s.slots[i].used = true
-	return s.slots[i].leaps, true
+	return nil, false
 }
 
-// put remembers a block, in the place of one that was not asked for lately.
 func (s *seenShard) put(name tag.Tag, leaps []leap) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if _, ok := s.index[name]; ok {
-		return
-	}
-	for len(s.slots) == seenBlocks/seenShards || s.leaps+len(leaps) > seenLeaps/seenShards {
-		s.evict()
-	}
-	s.index[name] = int32(len(s.slots)) //nolint:gosec // bounded above
-	s.slots = append(s.slots, seenSlot{name: name, leaps: leaps})
-	s.leaps += len(leaps)
-}
-
-// evict forgets the first slot from the hand on that was not used, and puts the
-// last one in its place. A block has at most seenBlock/leastLeap strings, so
-// there is one.
-func (s *seenShard) evict() {
-	for {
-		if s.hand >= len(s.slots) {
-			s.hand = 0
-		}
-		if !s.slots[s.hand].used {
-			break
-		}
-		s.slots[s.hand].used = false
-		s.hand++
-	}
-	last := len(s.slots) - 1
-	s.leaps -= len(s.slots[s.hand].leaps)
-	delete(s.index, s.slots[s.hand].name)
-	if s.hand != last {
-		s.slots[s.hand] = s.slots[last]
-		s.index[s.slots[s.hand].name] = int32(s.hand) //nolint:gosec // bounded above
-	}
-	s.slots[last] = seenSlot{}
-	s.slots = s.slots[:last]
-	s.hand++
+	s.blocks.Put(name, leaps, len(leaps))
 }
