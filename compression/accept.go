@@ -35,6 +35,7 @@ const (
 // one is a *RefusedError; a covered that is no cut of this request is ErrForeign.
 // Neither changes anything.
 func (v *View) Accept(a Answer, prev *Handoff, covered int, b window.Budget) (Handoff, error) {
+	v.Open()
 	if covered <= 0 || covered >= v.Len() || !v.cuts()[covered] {
 		return Handoff{}, ErrForeign
 	}
@@ -61,6 +62,7 @@ func (v *View) Accept(a Answer, prev *Handoff, covered int, b window.Budget) (Ha
 // largest that the script has room for; prev and covered are those of the
 // transcript. What Accept would refuse by its text is a *RefusedError here too.
 func (v *View) Notes(a Answer, prev *Handoff, covered int, most Tokens) (string, error) {
+	v.Open()
 	covered = min(max(covered, 0), v.Len())
 	text, err := v.checked(a, v.own(prev), covered, most)
 	if err != nil {

@@ -21,6 +21,7 @@ const edgeBytes = 2 << 10
 // English words only. It reads the last message whole, so it is for requests that
 // are over the trigger.
 func (v *View) Compacting() bool {
+	v.Open()
 	n := len(v.Messages)
 	if v.Len() == 0 || v.Messages[n-1].Role != chat.RoleUser || !v.toolless() {
 		return false

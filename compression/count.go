@@ -135,8 +135,8 @@ func (f form) perPart(m *chat.Message) form {
 	return f
 }
 
-// count is the reference count of m in a form.
-func (v *View) count(m *chat.Message, f form) Tokens {
+// cost is the reference count of m in a form.
+func (v *View) cost(m *chat.Message, f form) Tokens {
 	n := Tokens(messageFrame + callFrame*len(m.Calls))
 	if m.Name != "" {
 		n += nameFrame
@@ -151,7 +151,7 @@ func (v *View) count(m *chat.Message, f form) Tokens {
 	return n
 }
 
-// bounds is between what and what count lies.
+// bounds is between what and what cost lies.
 func (v *View) bounds(m *chat.Message) (low, high Tokens) {
 	n := Tokens(messageFrame + callFrame*len(m.Calls))
 	if m.Name != "" {

@@ -26,6 +26,7 @@ const (
 // and is prev where nothing more need be covered. Where nothing is worth folding
 // it covers nothing.
 func (v *View) Deterministic(b window.Budget, s window.Settings, prev *Handoff) Handoff {
+	v.Open()
 	sh, ok := v.sharesOf(b, s)
 	if !ok || v.Len() == 0 {
 		return Handoff{}

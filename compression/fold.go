@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/foldgate/foldgate/compression/chat"
 	"github.com/foldgate/foldgate/compression/window"
 )
 
@@ -24,6 +23,7 @@ var ErrForeign = errors.New("compression: the handoff is not of this conversatio
 // same. Where that is not so but usable, or the limit of bytes, is still
 // exceeded, Fits is false and there is no error.
 func (v *View) Fold(h Handoff, b window.Budget) (Folded, error) {
+	v.Open()
 	if h.Covered == 0 {
 		return v.Unfolded(b)
 	}
@@ -45,6 +45,7 @@ func (v *View) Fold(h Handoff, b window.Budget) (Folded, error) {
 // upstream takes. A request that fits comes back as the same bytes. The errors are
 // those of Fold.
 func (v *View) Unfolded(b window.Budget) (Folded, error) {
+	v.Open()
 	return v.newGate(0, "", recall{}, b).pass()
 }
 
@@ -104,9 +105,9 @@ func (g *gate) unfit() *UnfitError {
 	for i := range g.v.Head {
 		head += g.v.least(&g.v.Messages[i], form{})
 	}
-	for _, s := range [...]chat.Span{g.v.Tools, g.v.ResponseFormat} {
-		if raw := s.Of(g.v.Body); len(raw) > 0 {
-			tools += leastOf(raw, int(g.v.extra(s, knowsReference).reference))
+	for i := range g.v.extras {
+		if raw := g.v.extraSpan(i).Of(g.v.Body); len(raw) > 0 {
+			tools += leastOf(raw, int(g.v.extra(i, knowsReference).reference))
 		}
 	}
 	sum = head + tools

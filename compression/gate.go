@@ -178,7 +178,7 @@ func (v *View) costOf(i int, f form) Tokens {
 	if known, ok := v.memo.get(key); ok && known.knows(knowsReference) {
 		return Tokens(known.reference) + extra
 	}
-	n := v.count(&v.Messages[i], f)
+	n := v.cost(&v.Messages[i], f)
 	v.memo.put(key, fact{reference: int32(n), known: knowsReference})
 	return n + extra
 }

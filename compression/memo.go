@@ -54,12 +54,14 @@ type Memo struct {
 	tagger  tag.Tagger
 	shards  [memoShards]memoShard
 	choices choices
+	ledger  *ledger
 }
 
 // NewMemo makes a Memo for about the given number of messages, at roughly 130
-// bytes each. Numbers below one count as one.
+// bytes each, and as many in the beginnings of bodies (see Look) whatever the
+// number. Numbers below one count as one.
 func NewMemo(entries int) *Memo {
-	m := &Memo{tagger: tag.New(), choices: choices{chosen: clock.New[memoKey, []passage](choicesMost, passagesMost)}}
+	m := &Memo{tagger: tag.New(), choices: choices{chosen: clock.New[memoKey, []passage](choicesMost, passagesMost)}, ledger: newLedger()}
 	each := max(1, (entries+memoShards-1)/memoShards)
 	for i := range m.shards {
 		m.shards[i].facts = clock.New[memoKey, fact](each, 0)
@@ -69,7 +71,14 @@ func NewMemo(entries int) *Memo {
 
 // View looks at one request through the memo. Nothing is computed before it is
 // asked for.
-func (m *Memo) View(r *chat.Request) *View { return newView(m, r) }
+func (m *Memo) View(r *chat.Request) *View {
+	v := newView(m, r, len(r.Messages))
+	for i := range r.Messages {
+		v.marks[i] = markOf(&r.Messages[i])
+		v.elements += int(v.marks[i].elements)
+	}
+	return v
+}
 
 func (m *Memo) get(k memoKey) (fact, bool) { return m.shards[k[0]%memoShards].get(k) }
 

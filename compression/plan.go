@@ -147,6 +147,7 @@ func (v *View) cutUnder(p int) int {
 // a checkpoint covers already (0: none). ok is false where there is nothing, or
 // nothing more, worth folding.
 func (v *View) Target(b window.Budget, s window.Settings, from int) (covered int, ok bool) {
+	v.Open()
 	sh, ok := v.sharesOf(b, s)
 	from = max(from, 0)
 	if !ok || from >= v.Len() {

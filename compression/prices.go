@@ -145,8 +145,7 @@ func (v *View) For(model string) *View {
 // surcharge is what the images of message i cost the family beyond the reference
 // price, its first gone media parts left out. Remembered like a count.
 func (v *View) surcharge(i, gone int) Tokens {
-	m := &v.Messages[i]
-	if v.pricing.scheme == 0 || !hasMedia(m) {
+	if v.pricing.scheme == 0 || !v.marks[i].media {
 		return 0
 	}
 	v.fact(i, knowsDigest) // fills the key
@@ -155,6 +154,8 @@ func (v *View) surcharge(i, gone int) Tokens {
 		return Tokens(known.reference)
 	}
 	var n Tokens
+	r, at := v.read(i)
+	m := &r.Messages[at]
 	for k := range m.Parts {
 		p := &m.Parts[k]
 		switch {

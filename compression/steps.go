@@ -60,6 +60,7 @@ type record struct {
 // Transcript reads the messages after prev, up to covered. A prev that is not of
 // this conversation is ignored.
 func (v *View) Transcript(prev *Handoff, covered int, b window.Budget) *Transcript {
+	v.Open()
 	covered = min(max(covered, 0), v.Len())
 	t := &Transcript{most: handoffTokens(b), counter: v.counter}
 	if t.most <= 0 {

@@ -12,10 +12,23 @@ const anchorBytes = 2 << 10
 // View is one request, measured. What it needs it computes when it is asked, or
 // finds in its Memo. Not for concurrent use. Positions are counted from the
 // first message after the head.
+//
+// A View that Look made has its Messages only after Open. What counts and names
+// them does not need them; the methods that fold open it themselves.
 type View struct {
 	*chat.Request
 	memo    *Memo
 	counter *tokens.Counter
+
+	count    int           // messages, head included
+	marks    []mark        // by message, head included
+	elements int           // messages, parts and calls
+	tail     *chat.Request // before Open: the messages from number unread on, no others
+	unread   int           // before Open: the messages that were not read
+	names    []chat.BlockName
+	pages    int   // how many of the named blocks the ledger knew,
+	recalled int   // how many messages end in them,
+	known    uint8 // and what it knew of all of these
 
 	keys  []memoKey // by message, head included; filled with facts
 	facts []fact
@@ -26,24 +39,71 @@ type View struct {
 	users []int         // users[p]: what a copy would be made of, see lastUser
 	fixed Tokens        // head, tools, response format and the answer's start; -1 until asked
 
-	pricing    pricing  // of images, where it differs from the reference
-	surcharges []Tokens // surcharges[n]: what that costs the first n more, nil until asked
-	fixedName  memoKey  // names head, tools and response format, zero until asked
+	pricing    pricing    // of images, where it differs from the reference
+	surcharges []Tokens   // surcharges[n]: what that costs the first n more, nil until asked
+	fixedName  memoKey    // names head, tools and response format, zero until asked
+	extras     [2]memoKey // name tools and response format, zero until asked
 }
 
-func newView(m *Memo, r *chat.Request) *View {
+// mark is what has to be known of a message that was not read.
+type mark struct {
+	role     chat.Role
+	media    bool
+	elements int32 // itself, its parts and its calls
+}
+
+func markOf(m *chat.Message) mark {
+	return mark{role: m.Role, media: hasMedia(m), elements: int32(1 + len(m.Parts) + len(m.Calls))} //nolint:gosec // MaxElements
+}
+
+func newView(m *Memo, r *chat.Request, messages int) *View {
 	return &View{
 		Request: r,
 		memo:    m,
 		counter: tokens.Shared(),
-		facts:   make([]fact, len(r.Messages)),
+		count:   messages,
+		marks:   make([]mark, messages),
+		facts:   make([]fact, messages),
 		chain:   []chat.Digest{{}},
 		fixed:   -1,
 	}
 }
 
+// Open reads the Messages, where a Look has left that out. It may be called more
+// than once.
+func (v *View) Open() {
+	if v.tail == nil {
+		return
+	}
+	first, err := chat.ParseSome(v.Body, v.Envelope, 0, v.unread)
+	if err != nil { // these bytes were read before, and a MAC says that they are these
+		panic("compression: messages that were read before cannot be read: " + err.Error())
+	}
+	v.Messages, v.tail, v.unread = append(first, v.tail.Messages...), nil, 0
+}
+
+// Elements is the number of messages, content parts and calls.
+func (v *View) Elements() int { return v.elements }
+
+// read is the message i, as message at of r.
+func (v *View) read(i int) (r *chat.Request, at int) {
+	if v.tail != nil && i >= v.unread {
+		return v.tail, i - v.unread
+	}
+	v.Open()
+	return v.Request, i
+}
+
+// span is where message i stands.
+func (v *View) span(i int) chat.Span {
+	if v.tail != nil {
+		return v.Found(i)
+	}
+	return v.Messages[i].Span
+}
+
 // Len is the number of messages after the head.
-func (v *View) Len() int { return len(v.Messages) - v.Head }
+func (v *View) Len() int { return v.count - v.Head }
 
 // Chain is the chain digest of the first n messages after the head; n is bounded
 // to what there is. It names a prefix for exactly the requests that share it.
@@ -62,8 +122,8 @@ func (v *View) Chain(n int) chat.Digest {
 func (v *View) Anchor() chat.Digest {
 	var d chat.Digest
 	size := 0
-	for i := range v.Messages {
-		if v.Messages[i].Role.Leading() {
+	for i := range v.marks {
+		if v.marks[i].role.Leading() {
 			continue
 		}
 		d = chat.Extend(d, v.digest(i))
@@ -80,12 +140,11 @@ func (v *View) fact(i int, what uint8) *fact {
 	if f.knows(what) {
 		return f
 	}
-	raw := v.Messages[i].Span.Of(v.Body)
 	if v.keys == nil {
-		v.keys = make([]memoKey, len(v.Messages))
+		v.keys = make([]memoKey, v.count)
 	}
 	if v.keys[i] == (memoKey{}) {
-		v.keys[i] = v.memo.keyOf(kindMessage, raw)
+		v.keys[i] = v.memo.keyOf(kindMessage, v.span(i).Of(v.Body))
 		if known, ok := v.memo.get(v.keys[i]); ok {
 			*f = f.with(known)
 		}
@@ -99,16 +158,18 @@ func (v *View) fact(i int, what uint8) *fact {
 
 // learn computes what the memo did not know.
 func (v *View) learn(i int, f *fact, missing uint8) {
+	r, at := v.read(i)
+	m := &r.Messages[at]
 	if missing&knowsDigest != 0 {
-		canonical := v.Canonical(nil, i)
+		canonical := r.Canonical(nil, at)
 		f.digest, f.canonical = chat.MessageDigest(canonical), int32(len(canonical))
 	}
 	if missing&knowsBounds != 0 {
-		low, high := v.bounds(&v.Messages[i])
+		low, high := v.bounds(m)
 		f.low, f.high = int32(low), int32(high)
 	}
 	if missing&knowsReference != 0 {
-		f.reference = int32(v.count(&v.Messages[i], form{}))
+		f.reference = int32(v.cost(m, form{}))
 	}
 	f.known |= missing
 }
@@ -120,7 +181,10 @@ func (v *View) reference(i int) Tokens { return Tokens(v.fact(i, knowsReference)
 
 // Legal reports whether the messages may be cut before the one at position n:
 // what stands behind such a cut may stand alone.
-func (v *View) Legal(n int) bool { return n >= 0 && n <= v.Len() && v.cuts()[n] }
+func (v *View) Legal(n int) bool {
+	v.Open()
+	return n >= 0 && n <= v.Len() && v.cuts()[n]
+}
 
 // TextTokens is the reference count of a text by itself.
 func (v *View) TextTokens(text string) Tokens { return v.tokens(text) }
@@ -170,8 +234,8 @@ func (v *View) nameFixed() memoKey {
 		d := v.digest(i)
 		parts = append(parts, d[:]...)
 	}
-	for _, s := range [...]chat.Span{v.Tools, v.ResponseFormat} {
-		key := v.memo.keyOf(kindExtra, s.Of(v.Body))
+	for i := range v.extras {
+		key := v.extraKey(i)
 		parts = append(parts, key[:]...)
 	}
 	return v.memo.keyOf(kindFixed, parts)
@@ -180,16 +244,16 @@ func (v *View) nameFixed() memoKey {
 // Bounds is between what and what Total lies. It is cheap: no text is counted.
 func (v *View) Bounds() (low, high Tokens) {
 	low, high = answerStart, answerStart
-	for i := range v.Messages {
+	for i := range v.count {
 		f := v.fact(i, knowsBounds)
 		low += Tokens(f.low)
 		high += Tokens(f.high) + max(0, v.surcharge(i, 0))
 	}
-	for _, s := range [...]chat.Span{v.Tools, v.ResponseFormat} {
-		if s.Empty() {
+	for i := range v.extras {
+		if v.extraSpan(i).Empty() {
 			continue
 		}
-		f := v.extra(s, knowsBounds)
+		f := v.extra(i, knowsBounds)
 		low += Tokens(f.low)
 		high += Tokens(f.high)
 	}
@@ -205,19 +269,31 @@ func (v *View) fixedTokens() Tokens {
 	for i := range v.Head {
 		sum += v.reference(i)
 	}
-	for _, s := range [...]chat.Span{v.Tools, v.ResponseFormat} {
-		if !s.Empty() {
-			sum += Tokens(v.extra(s, knowsReference).reference)
+	for i := range v.extras {
+		if !v.extraSpan(i).Empty() {
+			sum += Tokens(v.extra(i, knowsReference).reference)
 		}
 	}
 	v.fixed = sum
 	return sum
 }
 
-// extra is what is known of tools or a response format.
-func (v *View) extra(s chat.Span, what uint8) fact {
-	raw := s.Of(v.Body)
-	key := v.memo.keyOf(kindExtra, raw)
+// extraSpan is where the tools (0) or the response format (1) stand.
+func (v *View) extraSpan(i int) chat.Span {
+	return [len(v.extras)]chat.Span{v.Tools, v.ResponseFormat}[i]
+}
+
+// extraKey names them.
+func (v *View) extraKey(i int) memoKey {
+	if v.extras[i] == (memoKey{}) {
+		v.extras[i] = v.memo.keyOf(kindExtra, v.extraSpan(i).Of(v.Body))
+	}
+	return v.extras[i]
+}
+
+// extra is what is known of them.
+func (v *View) extra(i int, what uint8) fact {
+	raw, key := v.extraSpan(i).Of(v.Body), v.extraKey(i)
 	f, _ := v.memo.get(key)
 	if f.knows(what) {
 		return f

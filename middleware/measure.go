@@ -84,14 +84,14 @@ func unreadable(err error) string {
 
 // scan finds the messages.
 func (x *exchange) scan() string {
-	req, err := chat.Parse(x.captured.Decoded, x.envelope)
+	view, err := x.m.memo.Look(x.captured.Decoded, x.envelope)
 	if err != nil {
 		return unreadable(err)
 	}
-	if err := x.captured.Charge(int64(elements(req)) * elementBytes); err != nil {
+	if err := x.captured.Charge(int64(view.Elements()) * elementBytes); err != nil {
 		return reasonTooLarge
 	}
-	x.view = x.m.memo.View(req).For(x.envelope.Model)
+	x.view = view.For(x.envelope.Model)
 	x.hidden = hiddenTokens(x.captured.Decoded, x.envelope)
 	return ""
 }
@@ -101,21 +101,13 @@ func (x *exchange) scan() string {
 // Measured on a body of the smallest messages there are.
 const elementBytes = 640
 
-// elements counts what Parse made.
-func elements(r *chat.Request) int {
-	n := len(r.Messages)
-	for i := range r.Messages {
-		n += len(r.Messages[i].Parts) + len(r.Messages[i].Calls)
-	}
-	return n
-}
-
 // measure estimates and counts, and goes on to fold what is over the trigger.
 func (x *exchange) measure() (p plan, err error) {
 	defer x.traceFold()(&p, &err)
 	if !x.overBytes() && !x.observed() {
 		_, high := x.view.Bounds()
 		if x.budget.Corrected(high) <= window.Tokens(stayShare*float64(x.budget.Trigger)) {
+			x.view.Remember()
 			return x.asItCame(reasonUnder), nil // clearly under
 		}
 	}
@@ -149,6 +141,7 @@ func (x *exchange) measure() (p plan, err error) {
 func (x *exchange) count() window.Tokens {
 	x.counted = x.view.Total()
 	x.report.Before = x.budgetFor(nil).Corrected(x.counted)
+	x.view.Remember()
 	return x.report.Before
 }
 

@@ -11,12 +11,13 @@ import (
 // for. Errors, by weight: ErrSyntax; ErrDuplicateKey where one of messages,
 // model, stream, max_tokens, max_completion_tokens, tools, functions and
 // response_format stands twice; ErrNotChat where messages is no array.
-func ReadEnvelope(body []byte) (Envelope, error) { return readEnvelope(body, nil) }
+func ReadEnvelope(body []byte) (Envelope, error) { return readEnvelope(body, block{}) }
 
-// readEnvelope reads a body of which the strings in known were read before. The
-// envelope keeps the long strings of the whole body for Parse.
-func readEnvelope(body []byte, known []leap) (Envelope, error) {
-	s := scanner{b: body, leaps: leaps{known: known, keep: uint64(len(body)) <= math.MaxUint32}}
+// readEnvelope reads a body of which the strings and messages in known were read
+// before. The envelope keeps those of the whole body for Parse.
+func readEnvelope(body []byte, known block) (Envelope, error) {
+	keep := uint64(len(body)) <= math.MaxUint32
+	s := scanner{b: body, leaps: leaps{known: known.strings, keep: keep}, strides: strides{known: known.messages, keep: keep}}
 	s.space()
 	if s.peek() != '{' {
 		s.skip()
@@ -39,7 +40,10 @@ func readEnvelope(body []byte, known []leap) (Envelope, error) {
 		return Envelope{}, fmt.Errorf("reading the envelope: no messages array: %w", ErrNotChat)
 	}
 	e := f.envelope(body)
-	e.reading = reading{first: &body[0], size: len(body), strings: append(known, s.leaps.found...)}
+	e.reading = reading{
+		first: &body[0], size: len(body),
+		strings: append(known.strings, s.leaps.found...), messages: append(known.messages, s.strides.found...),
+	}
 	e.Opaque = s.seen&sawOpaque != 0
 	if e.Native == "" && s.seen&sawCompaction != 0 {
 		e.Native = "compaction"
@@ -71,7 +75,13 @@ func (f *envelopeFields) read(s *scanner) {
 	into := f.field(name)
 	s.watch = watchOf(name)
 	s.lookAtTop(name)
-	v := s.value()
+	start := s.i
+	if name == "messages" {
+		s.messages()
+	} else {
+		s.skip()
+	}
+	v := Span{start, s.i}
 	if into != nil {
 		if !into.Empty() && f.doubled == "" {
 			f.doubled = name

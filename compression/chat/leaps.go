@@ -14,6 +14,32 @@ type leap struct {
 	esc        bool
 }
 
+// stride is a message that was read before and is well-formed: the whole value,
+// and what was seen in it. Reading an envelope goes over it in one step.
+type stride struct {
+	start, end uint32
+	seen       sighting
+}
+
+// strides are the messages of a body by where they stand, and a cursor into them.
+type strides struct {
+	known []stride
+	next  int
+	found []stride // those read here, in order
+	keep  bool     // whether found is wanted
+}
+
+// at is the message that begins at start. Readers only move on.
+func (l *strides) at(start int) (stride, bool) {
+	for l.next < len(l.known) && int(l.known[l.next].start) < start {
+		l.next++
+	}
+	if l.next == len(l.known) || int(l.known[l.next].start) != start {
+		return stride{}, false
+	}
+	return l.known[l.next], true
+}
+
 // leaps are the long strings of a body by where they stand, and a cursor into
 // them. A scanner that comes to such a string goes on at its end.
 type leaps struct {
@@ -52,15 +78,17 @@ func (l *leaps) add(s Span, esc bool) {
 // reading is what is known of a body after it was read once. It belongs to an
 // Envelope and to the bytes in that very place.
 type reading struct {
-	first   *byte
-	size    int
-	strings []leap
+	first    *byte
+	size     int
+	strings  []leap
+	messages []stride
+	blocks   []BlockName
 }
 
 // of is what is known of body: nothing, where it is another one.
-func (r *reading) of(body []byte) []leap {
+func (r *reading) of(body []byte) reading {
 	if len(body) == 0 || r.first != &body[0] || r.size != len(body) {
-		return nil
+		return reading{}
 	}
-	return r.strings
+	return *r
 }

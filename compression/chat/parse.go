@@ -13,7 +13,7 @@ func Parse(body []byte, e Envelope) (*Request, error) {
 	if e.Messages.Start < 0 || e.Messages.End > len(body) || e.Messages.Len() < 2 || body[e.Messages.Start] != '[' {
 		return nil, fmt.Errorf("parsing the messages: no array: %w", ErrNotChat)
 	}
-	p := parser{scanner: scanner{b: body[:e.Messages.End], i: e.Messages.Start, depth: 1, leaps: leaps{known: e.reading.of(body)}}}
+	p := parser{scanner: scanner{b: body[:e.Messages.End], i: e.Messages.Start, depth: 1, leaps: leaps{known: e.reading.of(body).strings}}}
 	const usual = 1 << 10 // bytes of a message: a first guess, so that most slices grow once or twice
 	messages := make([]Message, 0, min(e.Messages.Len()/usual+1, usual))
 	for p.enter(); p.nextElement(); {
@@ -31,6 +31,45 @@ func Parse(body []byte, e Envelope) (*Request, error) {
 		r.Head++
 	}
 	return r, nil
+}
+
+// Known is how many messages of body the reading of its envelope has found, and
+// the names of body's blocks, as far as a Seen has named them: 0 and none for an
+// envelope of another body.
+func (e *Envelope) Known(body []byte) (messages int, blocks []BlockName) {
+	r := e.reading.of(body)
+	return len(r.messages), r.blocks
+}
+
+// Found is the span of message i of those that are Known.
+func (e *Envelope) Found(i int) Span {
+	m := e.reading.messages[i]
+	return Span{int(m.start), int(m.end)}
+}
+
+// ParseSome is Parse of the messages from number from to before number to, of
+// those that are Known; both are bounded to what there is. It answers only them,
+// with room for all of them. The errors are Parse's, but that MaxElements bounds
+// these messages alone.
+func ParseSome(body []byte, e Envelope, from, to int) ([]Message, error) {
+	r := e.reading.of(body)
+	from, to = max(from, 0), min(to, len(r.messages))
+	if from >= to {
+		return nil, nil
+	}
+	p := parser{scanner: scanner{b: body[:e.Messages.End], depth: 2, leaps: leaps{known: r.strings}}}
+	messages := make([]Message, to-from, len(r.messages))
+	for i := range messages {
+		p.i = int(r.messages[from+i].start)
+		p.message(&messages[i])
+		if p.err != nil {
+			return nil, fmt.Errorf("parsing message %d: %w", from+i, p.err)
+		}
+		if p.bad {
+			return nil, p.syntaxError()
+		}
+	}
+	return messages, nil
 }
 
 // parser is a scanner that stops at the first message it cannot make sense of.

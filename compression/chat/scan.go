@@ -22,7 +22,8 @@ type scanner struct {
 	str Span // inside the quotes of the string or key read last
 	esc bool // it holds a backslash
 
-	leaps leaps // strings of this body that were read before
+	leaps   leaps   // strings of this body that were read before
+	strides strides // and messages
 
 	watch   watch
 	seen    sighting
@@ -158,6 +159,33 @@ func (s *scanner) skip() {
 	default:
 		s.number()
 	}
+}
+
+// messages consumes the array of messages, or whatever stands in its place.
+func (s *scanner) messages() {
+	if s.peek() != '[' {
+		s.skip()
+		return
+	}
+	for s.enter(); s.nextElement(); {
+		s.stride()
+	}
+}
+
+// stride consumes one element of messages and remembers it.
+func (s *scanner) stride() {
+	if known, ok := s.strides.at(s.i); ok {
+		s.i = int(known.end)
+		s.seen |= known.seen
+		return
+	}
+	start, before := s.i, s.seen
+	s.seen = 0
+	s.skip()
+	if s.strides.keep && !s.bad {
+		s.strides.found = append(s.strides.found, stride{start: uint32(start), end: uint32(s.i), seen: s.seen}) //nolint:gosec // keep is false for longer bodies
+	}
+	s.seen |= before
 }
 
 // value consumes one value and is its span.

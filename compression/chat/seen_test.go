@@ -17,7 +17,23 @@ import (
 type outcome struct {
 	envelope string
 	request  *chat.Request
+	tails    [][]chat.Message // from some message on
 	failed   string
+}
+
+// tailsOf parses some of the messages alone: none, one, some, all of them.
+func tailsOf(body []byte, e chat.Envelope, n int) (tails [][]chat.Message) {
+	if known, _ := e.Known(body); known != n {
+		panic(fmt.Sprintf("%d messages are known of %d", known, n))
+	}
+	for _, span := range [][2]int{{n + 1, n}, {n, n}, {n - 1, n + 1}, {n / 3, n / 2}, {n / 2, n}, {-1, n}} {
+		tail, err := chat.ParseSome(body, e, span[0], span[1])
+		if err != nil {
+			panic(err)
+		}
+		tails = append(tails, tail)
+	}
+	return tails
 }
 
 func outcomeOf(read func([]byte) (chat.Envelope, error), body []byte) outcome {
@@ -31,6 +47,7 @@ func outcomeOf(read func([]byte) (chat.Envelope, error), body []byte) outcome {
 		o.failed = err.Error()
 		return o
 	}
+	o.tails = tailsOf(body, e, len(r.Messages))
 	r.Envelope = chat.Envelope{} // told above
 	o.request = r
 	return o
@@ -50,6 +67,9 @@ func shown(e chat.Envelope) string {
 
 func sameOutcome(t interface{ Fatalf(string, ...any) }, seen *chat.Seen, body []byte) {
 	want, got := outcomeOf(chat.ReadEnvelope, body), outcomeOf(seen.ReadEnvelope, body)
+	if all := want.tails; len(all) > 0 && !reflect.DeepEqual(all[len(all)-1], append([]chat.Message(nil), want.request.Messages...)) {
+		t.Fatalf("body of %d bytes: from the first message on %+v, all of them %+v", len(body), all[len(all)-1], want.request.Messages)
+	}
 	if !reflect.DeepEqual(want, got) {
 		t.Fatalf("body of %d bytes: with memory %+v, without %+v", len(body), got, want)
 	}
