@@ -14,16 +14,12 @@ import (
 // Content-Length is a claim: memory follows what was really sent, at most
 // trustFactor times.
 const (
-	firstStep   = 256 << 10
-	trustFactor = 8
+	firstStep   = 64 << 10
+	trustFactor = 32
 )
 
-// captured is a request body in memory.
-//
-// Its bytes are never pooled and never written again: the transport may still
-// be sending them when the response is over (an upstream that answers early),
-// and an attempt reads them after its request ended. Reuse would hand one
-// tenant's bytes to another.
+// captured is a request body in memory. Its bytes are not written again before
+// Release, and where Keep was called never; see slab.go.
 type captured struct {
 	// Raw is the body as it came.
 	Raw []byte
@@ -37,14 +33,33 @@ type captured struct {
 	// Such a request is passed on untouched. Empty: there is one.
 	Opaque string
 
-	lease *bodyLease
+	lease        *bodyLease
+	raw, decoded *slab // nil: none; decoded is nil where it is raw
+	released     bool
 }
 
-// Release returns the bytes to the budget. It may be called more than once. The
-// slices stay valid.
+// Release returns the bytes to the budget, and the memory to be used again, unless
+// Keep was called: then the slices stay valid. It may be called more than once, by
+// one goroutine at a time.
 func (c *captured) Release() {
-	if c != nil && c.lease != nil {
-		c.lease.release()
+	if c == nil || c.released {
+		return
+	}
+	c.released = true
+	c.lease.release()
+	for _, s := range [...]*slab{c.raw, c.decoded} {
+		if s != nil {
+			s.drop()
+		}
+	}
+}
+
+// Keep makes the slices valid for as long as somebody has them.
+func (c *captured) Keep() {
+	for _, s := range [...]*slab{c.raw, c.decoded} {
+		if s != nil {
+			s.keep()
+		}
 	}
 }
 
@@ -65,15 +80,22 @@ func readBody(r *http.Request, limit int64, budget *bodyBudget) (*captured, erro
 		l.release()
 		return nil, err
 	}
-	c := &captured{Raw: raw, Decoded: raw, Encoding: contentEncoding(r.Header), lease: l}
+	c := &captured{Encoding: contentEncoding(r.Header), lease: l, raw: raw}
+	if raw != nil {
+		c.Raw = raw.buf
+	}
+	c.Decoded = c.Raw
 	if c.Encoding != "" {
-		c.Decoded, c.Opaque = decodeBody(c.Encoding, raw, limit, l)
+		c.Decoded = nil
+		if c.decoded, c.Opaque = decodeBody(c.Encoding, c.Raw, limit, l); c.decoded != nil {
+			c.Decoded = c.decoded.buf
+		}
 	}
 	return c, nil
 }
 
 // readAll reads to the end. size is the announced length, negative if none.
-func readAll(src io.Reader, size, limit int64, l *bodyLease) ([]byte, error) {
+func readAll(src io.Reader, size, limit int64, l *bodyLease) (*slab, error) {
 	if src == nil || src == http.NoBody {
 		return nil, nil
 	}
@@ -81,7 +103,7 @@ func readAll(src io.Reader, size, limit int64, l *bodyLease) ([]byte, error) {
 	if size < 0 {
 		step = 16 << 10
 	}
-	buf, err := readGrowing(src, size, step, limit, l)
+	s, err := readGrowing(src, size, step, limit, l)
 	switch {
 	case err == nil:
 	case errors.Is(err, errTooLarge), errors.Is(err, errOverloaded):
@@ -93,53 +115,54 @@ func readAll(src io.Reader, size, limit int64, l *bodyLease) ([]byte, error) {
 		}
 		return nil, fmt.Errorf("%w: %w", errBodyBroken, err)
 	}
-	if size >= 0 && int64(len(buf)) != size {
+	if size >= 0 && int64(len(s.buf)) != size {
+		s.drop()
 		return nil, errBodyBroken
 	}
-	return buf, nil
+	return s, nil
 }
 
-// readGrowing reads src to its end into one slice that grows as bytes come in. want is the expected length (negative: unknown); nothing beyond limit is
-// read but the one byte that shows that there is more. The lease holds the
-// slice's capacity.
-func readGrowing(src io.Reader, want, step, limit int64, l *bodyLease) ([]byte, error) {
+// readGrowing reads src to its end into one slab that grows as bytes come in. want
+// is the expected length (negative: unknown); nothing beyond limit is read but the
+// one byte that shows that there is more. The lease holds the slab's memory.
+func readGrowing(src io.Reader, want, step, limit int64, l *bodyLease) (s *slab, err error) {
 	room := step
 	if want >= 0 {
 		room = min(want, step)
 	}
-	room = min(room, limit)
-	if err := l.grow(room); err != nil {
+	if s, err = grow(nil, min(room, limit), l); err != nil {
 		return nil, err
 	}
-	buf := make([]byte, 0, room)
-	idle := 0
-	for {
-		if len(buf) == cap(buf) {
-			more, err := probe(src)
-			if err != nil || len(more) == 0 {
-				return buf, err
+	for err == nil {
+		if len(s.buf) == cap(s.buf) {
+			var more []byte
+			if more, err = probe(src); err != nil || len(more) == 0 {
+				break
 			}
-			if buf, err = enlarge(buf, want, limit, l); err != nil {
-				return nil, err
+			if s, err = enlarge(s, want, limit, l); err == nil {
+				s.buf = append(s.buf, more...)
 			}
-			buf = append(buf, more...)
 			continue
 		}
-		n, err := src.Read(buf[len(buf):cap(buf)])
-		buf = buf[:len(buf)+n]
-		if err == io.EOF {
-			return buf, nil
-		}
-		if err != nil {
-			return nil, err
-		}
-		if idle = idle + 1; n > 0 {
-			idle = 0
-		}
-		if idle > 100 {
-			return nil, io.ErrNoProgress
+		err = fill(src, s)
+	}
+	if err == nil || err == io.EOF {
+		return s, nil
+	}
+	s.drop()
+	return nil, err
+}
+
+// fill reads what comes next. io.EOF: that was the end.
+func fill(src io.Reader, s *slab) error {
+	for range 100 {
+		n, err := src.Read(s.buf[len(s.buf):cap(s.buf)])
+		s.buf = s.buf[:len(s.buf)+n]
+		if n > 0 || err != nil {
+			return err
 		}
 	}
+	return io.ErrNoProgress
 }
 
 // probe asks a source whose expected bytes are all read for one more: an empty
@@ -153,31 +176,49 @@ func probe(src io.Reader) ([]byte, error) {
 	return one[:n], err
 }
 
-// enlarge doubles buf, or goes towards want where that is known; never over
+// enlarge doubles the room, or goes towards want where that is known; never over
 // limit.
-func enlarge(buf []byte, want, limit int64, l *bodyLease) ([]byte, error) {
-	have := int64(cap(buf))
+func enlarge(s *slab, want, limit int64, l *bodyLease) (*slab, error) {
+	have := int64(cap(s.buf))
 	if have >= limit {
-		return nil, errTooLarge
+		return s, errTooLarge
 	}
 	room := max(2*have, 512)
 	if want > have {
 		room = min(trustFactor*have, want)
 	}
-	room = min(room, limit)
-	if err := l.grow(room - have); err != nil {
-		return nil, err
+	return grow(s, min(room, limit), l)
+}
+
+// grow is a slab with room for n bytes that holds what old held, which may be nil
+// and is given back. In case of an error it is old itself.
+func grow(old *slab, n int64, l *bodyLease) (*slab, error) {
+	size, _ := slabSize(n)
+	if old != nil {
+		size -= old.size()
 	}
-	return append(make([]byte, 0, room), buf...), nil
+	if err := l.grow(size); err != nil {
+		return old, err
+	}
+	s := newSlab(n)
+	if old != nil {
+		s.buf = append(s.buf, old.buf...)
+		old.drop()
+	}
+	return s, nil
 }
 
 // withBody is r for the next handler with its own body, already read, in
 // memory. Header fields stay, but for Expect: the body is here. Trailers that
 // came with the body go with it.
-func withBody(r *http.Request, body []byte) *http.Request {
+func withBody(r *http.Request, c *captured) *http.Request {
 	out := r.WithContext(r.Context()) // a shallow copy
-	setBody(out, body)
-	if r.Header["Expect"] != nil || (out.ContentLength >= 0 && r.Header.Get("Content-Length") != strconv.Itoa(len(body))) {
+	open := func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(c.Raw)), nil }
+	if c.raw != nil && c.raw.class >= 0 {
+		open = c.raw.lend
+	}
+	setBody(out, len(c.Raw), open)
+	if r.Header["Expect"] != nil || (out.ContentLength >= 0 && r.Header.Get("Content-Length") != strconv.Itoa(len(c.Raw))) {
 		out.Header = r.Header.Clone()
 		out.Header.Del("Expect")
 		setLength(out)
@@ -190,7 +231,7 @@ func withBody(r *http.Request, body []byte) *http.Request {
 func withReplacedBody(r *http.Request, body []byte) *http.Request {
 	out := r.WithContext(r.Context())
 	out.Trailer = nil
-	setBody(out, body)
+	setBody(out, len(body), func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(body)), nil })
 	out.Header = r.Header.Clone()
 	for _, name := range [...]string{
 		"Content-Encoding", "Content-Md5", "Digest", "Content-Digest", "Repr-Digest", "Expect", "Trailer",
@@ -201,13 +242,15 @@ func withReplacedBody(r *http.Request, body []byte) *http.Request {
 	return out
 }
 
-func setBody(r *http.Request, body []byte) {
+// setBody gives r a body of n bytes that open opens, which fails only when the
+// request is over.
+func setBody(r *http.Request, n int, open func() (io.ReadCloser, error)) {
 	r.TransferEncoding = nil
-	r.ContentLength = int64(len(body))
+	r.ContentLength = int64(n)
 	if len(r.Trailer) > 0 {
 		r.ContentLength = -1 // only a chunked body can carry them
 	}
-	r.GetBody = func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(body)), nil }
+	r.GetBody = open
 	if r.ContentLength == 0 {
 		r.GetBody = func() (io.ReadCloser, error) { return http.NoBody, nil }
 	}

@@ -23,7 +23,7 @@ const zstdWindow = 8 << 20
 
 // decodeBody undoes one content coding within limit and budget, to look. What it
 // took of the budget for a result that is not kept is given back.
-func decodeBody(encoding string, raw []byte, limit int64, l *bodyLease) (decoded []byte, opaque string) {
+func decodeBody(encoding string, raw []byte, limit int64, l *bodyLease) (decoded *slab, opaque string) {
 	before := l.held.Load()
 	src, done, err := openDecoder(encoding, raw)
 	if err != nil {
@@ -41,6 +41,16 @@ func decodeBody(encoding string, raw []byte, limit int64, l *bodyLease) (decoded
 		return nil, opaqueTooLarge
 	}
 	return nil, opaqueEncoding
+}
+
+// decodeAnswer undoes the content coding of what is held of an answer, within
+// limit. The result is nobody else's.
+func decodeAnswer(encoding string, raw []byte, limit int64) (decoded []byte, opaque string) {
+	s, opaque := decodeBody(encoding, raw, limit, &bodyLease{budget: newBodyBudget(0)})
+	if opaque != "" {
+		return nil, opaque
+	}
+	return s.buf, ""
 }
 
 // errUnknownEncoding: a coding that is not read, several of them included.

@@ -124,7 +124,7 @@ func (x *exchange) writer() (w http.ResponseWriter, finish func()) {
 func (x *exchange) request(p plan) *http.Request {
 	var r *http.Request
 	if p.body == nil {
-		r = withBody(x.r, x.captured.Raw)
+		r = withBody(x.r, x.captured)
 	} else {
 		r = withReplacedBody(x.r, p.body)
 	}

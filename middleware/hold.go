@@ -323,8 +323,7 @@ func (h *holder) look(b []byte) {
 func (h *holder) inspect(end bool) verdict {
 	body := h.held
 	if h.coded && end {
-		l := &bodyLease{budget: newBodyBudget(0)}
-		if decoded, opaque := decodeBody(contentEncoding(h.head), body, holdCap, l); opaque == "" {
+		if decoded, opaque := decodeAnswer(contentEncoding(h.head), body, holdCap); opaque == "" {
 			body = decoded
 		}
 	}

@@ -168,7 +168,7 @@ func (a *lateAnswer) event() ([]byte, bool) {
 	body := a.body
 	if coding := contentEncoding(a.header); coding != "" {
 		var opaque string
-		if body, opaque = decodeBody(coding, body, maxLateBody, &bodyLease{budget: newBodyBudget(0)}); opaque != "" {
+		if body, opaque = decodeAnswer(coding, body, maxLateBody); opaque != "" {
 			return nil, false
 		}
 	}

@@ -64,7 +64,7 @@ func (m *missedOverflow) plain() []byte {
 	if m.coding == "" {
 		return m.body
 	}
-	decoded, opaque := decodeBody(m.coding, m.body, holdCap, &bodyLease{budget: newBodyBudget(0)})
+	decoded, opaque := decodeAnswer(m.coding, m.body, holdCap)
 	if opaque != "" {
 		return m.body
 	}

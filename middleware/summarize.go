@@ -32,6 +32,7 @@ type summary struct {
 // job is what the coordinator is asked for.
 func (x *exchange) job(c *candidate, covered int) ownership.Job {
 	x.view.Open()
+	x.captured.Keep()
 	req, memo, budget, model := x.view.Request, x.m.memo, x.budget, x.envelope.Model
 	budget.Bytes = 0 // what is shrunk for its bytes says nothing against a summary
 	s := &summary{

@@ -1,0 +1,92 @@
+package middleware
+
+import (
+	"bytes"
+	"io"
+	"testing"
+
+	"pgregory.net/rapid"
+)
+
+// In all tests of this package memory that is given back is overwritten at once:
+// whoever still looks at it sees no body.
+func init() {
+	scrub = func(b []byte) {
+		for i := range b {
+			b[i] = 0xDB
+		}
+	}
+}
+
+// TestSlabSize: the room that was asked for, at most a quarter more, and the same
+// class for the same size only.
+func TestSlabSize(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		n := rapid.Int64Range(0, 2*mostSlab).Draw(t, "n")
+		size, class := slabSize(n)
+		if n < leastSlab || n > mostSlab {
+			if size != n || class != -1 {
+				t.Fatalf("%d bytes, class %d", size, class)
+			}
+			return
+		}
+		if size < n || size > n+n/4 || class < 0 || class >= slabClasses {
+			t.Fatalf("%d bytes of class %d", size, class)
+		}
+		if again, same := slabSize(size); again != size || same != class {
+			t.Fatalf("%d bytes of class %d, and %d of class %d for as many", size, class, again, same)
+		}
+	})
+}
+
+// TestLentBody: a body is what it was until it is closed, and nothing afterwards;
+// its memory is given back when the last of its users is gone.
+func TestLentBody(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		want := bytes.Repeat([]byte("0123456789"), rapid.IntRange(leastSlab/10+1, leastSlab/5).Draw(t, "tens"))
+		s := newSlab(int64(len(want)))
+		s.buf = append(s.buf, want...)
+		kept := rapid.Bool().Draw(t, "kept")
+		whole := s.whole[:len(want)]
+		var open []io.ReadCloser
+		holds := true // the request itself
+		for range rapid.IntRange(1, 12).Draw(t, "steps") {
+			switch what := rapid.IntRange(0, 3).Draw(t, "what"); {
+			case what == 0:
+				b, err := s.lend()
+				if (err == nil) != (holds || len(open) > 0) {
+					t.Fatalf("lent: %v", err)
+				}
+				if err == nil {
+					open = append(open, b)
+				}
+			case what == 1 && len(open) > 0:
+				i := rapid.IntRange(0, len(open)-1).Draw(t, "body")
+				got, err := io.ReadAll(open[i])
+				if err != nil || !bytes.HasSuffix(want, got) {
+					t.Fatalf("read %d bytes, %v", len(got), err)
+				}
+			case what == 2 && len(open) > 0:
+				b := open[len(open)-1]
+				open = open[:len(open)-1]
+				_, _ = b.Close(), b.Close()
+				if n, err := b.Read(make([]byte, 9)); n != 0 || err == nil || err == io.EOF {
+					t.Fatalf("%d bytes, %v of a closed body", n, err)
+				}
+			case what == 3 && holds:
+				if kept {
+					s.keep()
+				}
+				holds = false
+				s.drop()
+			}
+			again := !holds && len(open) == 0 && !kept
+			if bytes.Equal(whole, want) == again {
+				t.Fatalf("held %v, %d open, kept %v: given back is %v", holds, len(open), kept, !bytes.Equal(whole, want))
+			}
+			if again {
+				return // it belongs to somebody else now
+			}
+		}
+	})
+}
