@@ -95,7 +95,9 @@ func (x *exchange) try(p plan, retry retryOn) *answer {
 	w, finish := x.writer()
 	defer finish()
 	h := newHolder(w, o)
-	h.serve(x.next, x.request(p))
+	r := x.request(p)
+	defer r.Body.Close() // the next handler may have opened another one
+	h.serve(x.next, r)
 	if h.Discarded() {
 		return &answer{refusal: t.refusal, held: h}
 	}

@@ -129,8 +129,8 @@ func (p *proxy) rewrite(r *httputil.ProxyRequest) {
 	switch {
 	case out.Body == nil:
 	case in.GetBody != nil:
-		// Already in memory, and bare, which spares the transport a flush of the
-		// head and a goroutine of waiting.
+		// Already in memory. Bare, a small one spares the transport a flush of the
+		// head, and any one a goroutine of waiting.
 		if body, err := in.GetBody(); err == nil {
 			out.Body = body
 		}

@@ -3,6 +3,9 @@ package middleware
 import (
 	"bytes"
 	"io"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -89,4 +92,33 @@ func TestLentBody(t *testing.T) {
 			}
 		}
 	})
+}
+
+// TestAServedBodyIsGivenBack: behind the shipped proxy nobody forgets to close one.
+func TestAServedBodyIsGivenBack(t *testing.T) {
+	up := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		_, _ = io.Copy(io.Discard, r.Body)
+		_, _ = io.WriteString(w, "{}")
+	}))
+	defer up.Close()
+	target, err := url.Parse(up.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	next := NewProxy(ProxyConfig{Upstream: target})
+	raw := bytes.Repeat([]byte("a"), 3*leastSlab)
+	r := post(bytes.NewReader(raw), "")
+	c, err := readBody(r, 1<<20, newBodyBudget(0))
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := c.raw
+	x := &exchange{r: r, captured: c, next: next}
+	sent := x.request(plan{})
+	next.ServeHTTP(httptest.NewRecorder(), sent)
+	_ = sent.Body.Close()
+	c.Release()
+	if n := s.users.Load(); n != 0 {
+		t.Errorf("%d are still to look at a body that was served", n)
+	}
 }
