@@ -1,6 +1,8 @@
 package compression
 
 import (
+	"slices"
+
 	"github.com/foldgate/foldgate/compression/chat"
 	"github.com/foldgate/foldgate/compression/tokens"
 )
@@ -79,7 +81,7 @@ func (v *View) Open() {
 	if err != nil { // these bytes were read before, and a MAC says that they are these
 		panic("compression: messages that were read before cannot be read: " + err.Error())
 	}
-	v.Messages, v.tail, v.unread = append(first, v.tail.Messages...), nil, 0
+	v.Messages, v.tail, v.unread = slices.Concat(first, v.tail.Messages), nil, 0
 }
 
 // Elements is the number of messages, content parts and calls.

@@ -48,9 +48,8 @@ func (e *Envelope) Found(i int) Span {
 }
 
 // ParseSome is Parse of the messages from number from to before number to, of
-// those that are Known; both are bounded to what there is. It answers only them,
-// with room for all of them. The errors are Parse's, but that MaxElements bounds
-// these messages alone.
+// those that are Known; both are bounded to what there is. The errors are Parse's,
+// but that MaxElements bounds these messages alone.
 func ParseSome(body []byte, e Envelope, from, to int) ([]Message, error) {
 	r := e.reading.of(body)
 	from, to = max(from, 0), min(to, len(r.messages))
@@ -58,7 +57,7 @@ func ParseSome(body []byte, e Envelope, from, to int) ([]Message, error) {
 		return nil, nil
 	}
 	p := parser{scanner: scanner{b: body[:e.Messages.End], depth: 2, leaps: leaps{known: r.strings}}}
-	messages := make([]Message, to-from, len(r.messages))
+	messages := make([]Message, to-from)
 	for i := range messages {
 		p.i = int(r.messages[from+i].start)
 		p.message(&messages[i])
