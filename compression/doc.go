@@ -6,7 +6,8 @@
 // # The flow of data
 //
 //	body ─ chat.ReadEnvelope ─ window.NewBudget ─ (length gate)
-//	     ─ chat.Parse ─ Memo.View ─ View.Total ─ (over the trigger?)
+//	     ─ Memo.Look             Parse and View, of what is new since the last turn
+//	     ─ View.Total ─ (over the trigger?)
 //	     ─ View.Target           what an attempt would cover
 //	     ─ View.Transcript       what a model is shown, in steps: Script, Notes
 //	     ─ View.Accept           its summary becomes a Handoff

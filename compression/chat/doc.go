@@ -23,9 +23,10 @@
 // ReadEnvelope makes one pass over the whole body: it checks the syntax, reads
 // the top level and does not look into the messages, beyond noticing what the
 // length gate must know (Envelope.Opaque). Parse finds the spans inside them, and
-// takes from the envelope where the body's long strings end. Seen does what
-// ReadEnvelope does, and remembers that from one turn of a conversation to the
-// next: where strings end, under keyed names of what comes before, never text.
+// takes from the envelope where the body's long strings end; ParseSome does that
+// for some of them. Seen does what ReadEnvelope does, and remembers that from one
+// turn of a conversation to the next: where strings and messages end, under keyed
+// names of what comes before, never text.
 // Canonical and MessageDigest say when two messages are the same to a model,
 // Extend chains them, Cuttable says between which messages a history may be
 // divided. Splice writes.
