@@ -11,7 +11,6 @@ import (
 	"net/http/httputil"
 	"net/url"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -44,7 +43,8 @@ type ProxyConfig struct {
 // NewProxy makes the handler that passes everything on exactly as it came:
 // method, escaped path, raw query, header fields but the hop-by-hop ones, body,
 // trailers, and the same for the response, 1xx and upgrades included. Nothing is
-// added in either direction, and every piece is flushed as it comes.
+// added in either direction. Streams, and all whose length nobody knows, are flushed
+// as they come; of others what comes within two milliseconds may leave together.
 //
 // An upstream that cannot be reached is answered with upstream_unreachable, one
 // that stays silent with upstream_timeout. A response that breaks off, on either
@@ -68,32 +68,13 @@ func NewProxy(c ProxyConfig) http.Handler {
 	p.reverse = httputil.ReverseProxy{
 		Rewrite:        p.rewrite,
 		Transport:      transport,
-		FlushInterval:  -1,
+		FlushInterval:  flushDelay,
 		ErrorLog:       plain.Logger(p.logger, slog.LevelWarn),
 		BufferPool:     new(copyBuffers),
 		ModifyResponse: p.checkResponse,
 		ErrorHandler:   p.fail,
 	}
 	return p
-}
-
-// NewTransport makes the transport that NewProxy uses by default: no
-// compression of its own, no limit on idle connections but their age, HTTP/2
-// where the upstream speaks it, with pings, since a long prefill is a long
-// silence, and no time-out but for connecting: answers may take minutes.
-func NewTransport() *http.Transport {
-	dialer := &net.Dialer{Timeout: 10 * time.Second, KeepAlive: 30 * time.Second}
-	return &http.Transport{
-		Proxy:                 http.ProxyFromEnvironment,
-		DialContext:           dialer.DialContext,
-		ForceAttemptHTTP2:     true,
-		HTTP2:                 &http.HTTP2Config{SendPingTimeout: 30 * time.Second, PingTimeout: 15 * time.Second},
-		DisableCompression:    true,
-		MaxIdleConnsPerHost:   1024,
-		IdleConnTimeout:       90 * time.Second,
-		TLSHandshakeTimeout:   10 * time.Second,
-		ExpectContinueTimeout: time.Second,
-	}
 }
 
 type proxy struct {
@@ -107,7 +88,15 @@ func (p *proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	// Present without a value: a response without a Content-Type keeps none,
 	// where net/http would guess one from the body.
 	w.Header()["Content-Type"] = nil
-	p.reverse.ServeHTTP(w, r)
+	out := &proxied{ResponseWriter: w}
+	whole := false
+	defer func() {
+		if !whole && out.begun {
+			_ = http.NewResponseController(w).Flush() // half an answer: what there is of it
+		}
+	}()
+	p.reverse.ServeHTTP(out, r)
+	whole = true
 }
 
 // forwarding are the fields that ReverseProxy removes beyond the hop-by-hop
@@ -272,22 +261,4 @@ func (b *inboundBody) Read(p []byte) (int, error) {
 		b.failed.Store(true)
 	}
 	return n, err
-}
-
-// copyBuffers pools the buffers that responses are copied through.
-type copyBuffers struct{ pool sync.Pool }
-
-const copyBufferSize = 32 << 10
-
-func (c *copyBuffers) Get() []byte {
-	if b, ok := c.pool.Get().(*[copyBufferSize]byte); ok {
-		return b[:]
-	}
-	return new([copyBufferSize]byte)[:]
-}
-
-func (c *copyBuffers) Put(b []byte) {
-	if len(b) == copyBufferSize {
-		c.pool.Put((*[copyBufferSize]byte)(b))
-	}
 }
