@@ -24,8 +24,10 @@ func ChatRoute(method, path string) string {
 	switch {
 	case method != "POST" || !strings.HasSuffix(path, shared):
 		return ""
-	case path == shared, path == "/v1"+shared:
-		return path
+	case path == shared: // and not path itself, which would keep a request's URL in memory
+		return shared
+	case path == "/v1"+shared:
+		return "/v1" + shared
 	}
 	return "{prefix}" + shared
 }

@@ -6,14 +6,14 @@ import (
 	"errors"
 	"io"
 	"net/http"
+	"net/url"
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
+	"sync/atomic"
 	"time"
 
 	"go.opentelemetry.io/otel/attribute"
-	"go.opentelemetry.io/otel/metric"
 
 	"github.com/foldgate/foldgate/internal/semconv"
 	"github.com/foldgate/foldgate/internal/statuswriter"
@@ -30,32 +30,48 @@ const (
 func (t *Telemetry) Requests(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		began, counted, broke := time.Now(), statuswriter.New(w), true
-		ctx := context.WithoutCancel(r.Context())
-		method, path, scheme := r.Method, r.URL.Path, "http"
-		if r.TLS != nil {
-			scheme = "https"
-		}
+		ctx, key := measured(r.Context()), serverKeyOf(r)
 		t.requests.Add(ctx, 1)
 		defer func() { // a panic goes on, to whoever made it
 			t.requests.Add(ctx, -1)
-			labels := append(make([]attribute.KeyValue, 0, 5), semconv.KeyURLScheme.String(scheme), methodOf(method))
-			if route := semconv.ChatRoute(method, path); route != "" {
-				labels = append(labels, semconv.KeyHTTPRoute.String(route))
-			}
 			switch {
 			case r.Context().Err() != nil && (broke || counted.Status() == 0): // not: closed behind a whole answer
-				labels = append(labels, semconv.KeyErrorType.String(errorCanceled))
+				key.failure = errorCanceled
 			case broke:
-				labels = append(labels, semconv.KeyErrorType.String(errorBroke))
+				key.failure = errorBroke
 			default:
-				status := cmp.Or(counted.Status(), http.StatusOK) // a handler that wrote nothing
-				labels = append(labels, statusOf(status, http.StatusInternalServerError)...)
+				key.status = listed(cmp.Or(counted.Status(), http.StatusOK)) // a handler that wrote nothing
 			}
-			t.served.Record(ctx, time.Since(began).Seconds(), metric.WithAttributes(labels...))
+			t.served.Record(ctx, time.Since(began).Seconds(), t.servedLabels.of(key, serverKey.labels).record...)
 		}()
 		next.ServeHTTP(counted, r)
 		broke = false
 	})
+}
+
+// serverKey is what the labels of a request to us are made from.
+type serverKey struct {
+	method, route string
+	https         bool
+	status        int    // as listed has it; 0: there is none, but a failure
+	failure       string // error.type that is no status
+}
+
+func serverKeyOf(r *http.Request) serverKey {
+	method, _ := semconv.Method(r.Method)
+	return serverKey{method: method, route: semconv.ChatRoute(r.Method, r.URL.Path), https: r.TLS != nil}
+}
+
+func (k serverKey) labels() []attribute.KeyValue {
+	scheme := "http"
+	if k.https {
+		scheme = "https"
+	}
+	out := []attribute.KeyValue{semconv.KeyURLScheme.String(scheme), semconv.KeyHTTPRequestMethod.String(k.method)}
+	if k.route != "" {
+		out = append(out, semconv.KeyHTTPRoute.String(k.route))
+	}
+	return append(out, statusOf(k.status, http.StatusInternalServerError, k.failure)...)
 }
 
 // Transport times the calls that next carries, each to the end of its answer.
@@ -70,87 +86,114 @@ type timed struct {
 
 // RoundTrip is http.RoundTripper's.
 func (c *timed) RoundTrip(r *http.Request) (*http.Response, error) {
+	method, _ := semconv.Method(r.Method)
 	call := &timedCall{
 		t: c.t, began: time.Now(), ctx: r.Context(),
-		labels: []attribute.KeyValue{methodOf(r.Method), semconv.KeyServerAddress.String(r.URL.Hostname()), semconv.KeyServerPort.Int(portOf(r))},
+		key: clientKey{method: method, host: r.URL.Host, https: strings.EqualFold(r.URL.Scheme, "https")},
 	}
 	res, err := c.next.RoundTrip(r)
 	if err != nil {
-		call.end(semconv.KeyErrorType.String(call.failure(errorNetwork)))
+		call.fail(errorNetwork)
 		return nil, err
 	}
-	call.status = res.StatusCode
+	call.key.status = listed(res.StatusCode)
 	if res.StatusCode == http.StatusSwitchingProtocols {
-		call.end(statusOf(call.status, http.StatusBadRequest)...)
+		call.end()
 		return res, nil
 	}
-	res.Body = &timedBody{ReadCloser: res.Body, call: call}
+	call.ReadCloser = res.Body
+	res.Body = call
 	return res, nil
 }
 
-// timedCall is one call whose end is waited for.
-type timedCall struct {
-	t      *Telemetry
-	began  time.Time
-	ctx    context.Context // the call's own: whether its caller left is asked at the end
-	labels []attribute.KeyValue
-	status int
-	once   sync.Once
+// clientKey is what the labels of a call of ours are made from.
+type clientKey struct {
+	method, host string // host with its port, as the URL has it
+	https        bool
+	status       int    // as listed has it; 0: there is none, but a failure
+	failure      string // error.type that is no status
 }
 
-func (c *timedCall) end(more ...attribute.KeyValue) {
-	c.once.Do(func() {
-		c.t.forwarded.Record(context.WithoutCancel(c.ctx), time.Since(c.began).Seconds(), metric.WithAttributes(append(c.labels, more...)...))
-	})
-}
-
-// failure is error.type of a call that did not end well.
-func (c *timedCall) failure(otherwise string) string {
-	if errors.Is(c.ctx.Err(), context.Canceled) {
-		return errorCanceled
+func (k clientKey) labels() []attribute.KeyValue {
+	to := url.URL{Host: k.host}
+	out := []attribute.KeyValue{
+		semconv.KeyHTTPRequestMethod.String(k.method), semconv.KeyServerAddress.String(to.Hostname()), semconv.KeyServerPort.Int(portOf(&to, k.https)),
 	}
-	return otherwise
+	return append(out, statusOf(k.status, http.StatusBadRequest, k.failure)...)
 }
 
-// timedBody tells the end of the body.
-type timedBody struct {
+// timedCall is one call whose end is waited for, and the body that tells it.
+type timedCall struct {
 	io.ReadCloser
-	call *timedCall
+
+	t     *Telemetry
+	began time.Time
+	ctx   context.Context // the call's own: whether its caller left is asked at the end
+	key   clientKey
+	ended atomic.Bool
 }
 
-func (b *timedBody) Read(p []byte) (int, error) {
-	n, err := b.ReadCloser.Read(p)
+// end records the call once.
+func (c *timedCall) end() {
+	if !c.ended.Swap(true) {
+		c.t.forwarded.Record(measured(c.ctx), time.Since(c.began).Seconds(), c.t.forwardedLabels.of(c.key, clientKey.labels).record...)
+	}
+}
+
+// fail records a call that did not end well.
+func (c *timedCall) fail(otherwise string) {
+	if c.ended.Swap(true) {
+		return
+	}
+	key := c.key
+	key.status, key.failure = 0, otherwise
+	if errors.Is(c.ctx.Err(), context.Canceled) {
+		key.failure = errorCanceled
+	}
+	c.t.forwarded.Record(measured(c.ctx), time.Since(c.began).Seconds(), c.t.forwardedLabels.of(key, clientKey.labels).record...)
+}
+
+// Read is the body's.
+func (c *timedCall) Read(p []byte) (int, error) {
+	n, err := c.ReadCloser.Read(p)
 	switch {
 	case err == io.EOF:
-		b.call.end(statusOf(b.call.status, http.StatusBadRequest)...)
+		c.end()
 	case err != nil:
-		b.call.end(semconv.KeyErrorType.String(b.call.failure(errorBroke)))
+		c.fail(errorBroke)
 	}
 	return n, err
 }
 
-func (b *timedBody) Close() error {
-	err := b.ReadCloser.Close()
-	b.call.end(semconv.KeyErrorType.String(b.call.failure(errorBroke))) // unless it was read to its end
+// Close is the body's.
+func (c *timedCall) Close() error {
+	err := c.ReadCloser.Close()
+	c.fail(errorBroke) // unless it was read to its end
 	return err
 }
 
-func methodOf(method string) attribute.KeyValue {
-	known, _ := semconv.Method(method)
-	return semconv.KeyHTTPRequestMethod.String(known)
+// listed is a status that is told apart, or what is left of another one: its
+// hundred, negative.
+func listed(status int) int {
+	if slices.Contains(statuses(), status) {
+		return status
+	}
+	return -status / 100 * 100
 }
 
-// statusOf are the labels of a status: itself where it is on the list, and what
-// kind of error it is from bad on.
-func statusOf(status, bad int) []attribute.KeyValue {
-	listed := slices.Contains(statuses(), status)
+// statusOf are the labels of a status as listed has it, itself where it is on the
+// list, and what kind of error it is from bad on; or those of a failure.
+func statusOf(status, bad int, failure string) []attribute.KeyValue {
+	if failure != "" {
+		return []attribute.KeyValue{semconv.KeyErrorType.String(failure)}
+	}
 	var out []attribute.KeyValue
-	if listed {
+	if status > 0 {
 		out = append(out, semconv.KeyHTTPResponseStatusCode.Int(status))
 	}
 	switch {
-	case status < bad:
-	case listed:
+	case max(status, -status) < bad:
+	case status > 0:
 		out = append(out, semconv.KeyErrorType.String(strconv.Itoa(status)))
 	default:
 		out = append(out, semconv.KeyErrorType.String(semconv.ErrorOther))
@@ -167,11 +210,11 @@ func statuses() []int {
 	}
 }
 
-func portOf(r *http.Request) int {
-	if port, err := strconv.Atoi(r.URL.Port()); err == nil {
+func portOf(to *url.URL, https bool) int {
+	if port, err := strconv.Atoi(to.Port()); err == nil {
 		return port
 	}
-	if strings.EqualFold(r.URL.Scheme, "https") {
+	if https {
 		return 443
 	}
 	return 80

@@ -25,10 +25,8 @@ const other = "other"
 // ChatDone counts one chat request.
 func (t *Telemetry) ChatDone(r middleware.Report) {
 	ctx := context.Background() // no request is left to take one from
-	t.folds.Add(ctx, 1, metric.WithAttributes(
-		semconv.LabelKind.String(known(r.Kind, kinds())),
-		semconv.LabelReason.String(known(r.Reason, reasons())),
-	))
+	key := foldKey{kind: known(r.Kind, kinds()), reason: known(r.Reason, reasons())}
+	t.folds.Add(ctx, 1, t.foldLabels.of(key, foldKey.labels).add...)
 	if r.Retried {
 		t.retries.Add(ctx, 1)
 	}
@@ -48,6 +46,13 @@ func (t *Telemetry) ChatDone(r middleware.Report) {
 	case r.Reason == reasonObserved:
 		t.savable.Add(ctx, saved)
 	}
+}
+
+// foldKey is what the labels of a chat request are made from.
+type foldKey struct{ kind, reason string }
+
+func (k foldKey) labels() []attribute.KeyValue {
+	return []attribute.KeyValue{semconv.LabelKind.String(k.kind), semconv.LabelReason.String(k.reason)}
 }
 
 // reasonObserved is the reason of a request in mode observe.

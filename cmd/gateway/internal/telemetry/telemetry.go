@@ -34,6 +34,10 @@ type Telemetry struct {
 	traces   *sdktrace.TracerProvider // nil: none are exported
 	meter    metric.Meter
 	instruments
+
+	servedLabels    labelSets[serverKey]
+	forwardedLabels labelSets[clientKey]
+	foldLabels      labelSets[foldKey]
 }
 
 // Options are what New needs. The zero value will do.
