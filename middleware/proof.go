@@ -32,7 +32,10 @@ func (p *proof) whole(b []byte) {
 		}
 	}
 	for _, c := range b {
-		if c != ' ' && c != '\t' && c != '\r' && c != '\n' && len(p.begun) < len(errorBegins) {
+		if len(p.begun) == len(errorBegins) {
+			break
+		}
+		if c != ' ' && c != '\t' && c != '\r' && c != '\n' {
 			p.begun = append(p.begun, c)
 		}
 	}

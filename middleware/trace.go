@@ -35,10 +35,10 @@ func (m *Middleware) traced(w http.ResponseWriter, r *http.Request, next http.Ha
 		m.serve(w, r, next)
 		return
 	}
-	span.SetAttributes(requestAttributes(r)...)
+	attributes := requestAttributes(r)
 	counted, broke := statuswriter.New(w), true
 	defer func() { // a panic goes on, to whoever made it (http.ErrAbortHandler, mostly)
-		endRequest(span, counted.Status(), broke, ctx.Err() != nil)
+		endRequest(span, attributes, counted.Status(), broke, ctx.Err() != nil)
 	}()
 	m.serve(counted, r, next)
 	broke = false
@@ -103,19 +103,20 @@ func spanName(r *http.Request) string {
 }
 
 // requestAttributes are a server span's. The query, other fields and the caller's
-// address are left out: keys and people are found there.
+// address are left out: keys and people are found there. There is room for those of
+// the end: a span grows its list anew with every call that adds to it.
 func requestAttributes(r *http.Request) []attribute.KeyValue {
 	method, _ := semconv.Method(r.Method)
 	scheme := "http"
 	if r.TLS != nil {
 		scheme = "https"
 	}
-	out := []attribute.KeyValue{
+	out := append(make([]attribute.KeyValue, 0, 10),
 		semconv.KeyHTTPRequestMethod.String(method),
 		semconv.KeyURLPath.String(bounded(r.URL.Path)),
 		semconv.KeyURLScheme.String(scheme),
 		semconv.KeyProtocolVersion.String(protocolVersion(r.ProtoMajor, r.ProtoMinor)),
-	}
+	)
 	if method == semconv.MethodOther {
 		out = append(out, semconv.KeyHTTPRequestMethodOrig.String(bounded(r.Method)))
 	}
@@ -126,7 +127,7 @@ func requestAttributes(r *http.Request) []attribute.KeyValue {
 	if h, p, err := net.SplitHostPort(r.Host); err == nil {
 		host, port = h, p
 	}
-	return append(out, serverAttributes(host, port)...)
+	return withServer(out, host, port)
 }
 
 // bounded is a caller's text for a span: its begin, and nothing that keeps the rest
@@ -140,9 +141,9 @@ func bounded(text string) string {
 	return strings.ToValidUTF8(strings.Clone(text[:longest]), "")
 }
 
-// serverAttributes are server.address and, where it is known, server.port.
-func serverAttributes(host, port string) []attribute.KeyValue {
-	out := []attribute.KeyValue{semconv.KeyServerAddress.String(bounded(host))}
+// withServer adds server.address and, where it is known, server.port.
+func withServer(out []attribute.KeyValue, host, port string) []attribute.KeyValue {
+	out = append(out, semconv.KeyServerAddress.String(bounded(host)))
 	if n, err := strconv.Atoi(port); err == nil {
 		out = append(out, semconv.KeyServerPort.Int(n))
 	}
@@ -150,6 +151,9 @@ func serverAttributes(host, port string) []attribute.KeyValue {
 }
 
 func protocolVersion(major, minor int) string {
+	if major == 1 && minor == 1 { // nearly all
+		return "1.1"
+	}
 	if major >= 2 {
 		return strconv.Itoa(major)
 	}
@@ -164,25 +168,26 @@ const (
 	errorNetwork  = "connection_error"
 )
 
-// endRequest writes how a request ended. A caller who left is no error of the
+// endRequest writes what a request was and how it ended. A caller who left is no error of the
 // server, and neither is what an upstream answers with a 4xx. One who left behind
 // a whole answer has just closed the connection, as many clients do at once.
-func endRequest(span trace.Span, status int, broke, left bool) {
+func endRequest(span trace.Span, attributes []attribute.KeyValue, status int, broke, left bool) {
 	if status != 0 {
-		span.SetAttributes(semconv.KeyHTTPResponseStatusCode.Int(status))
+		attributes = append(attributes, semconv.KeyHTTPResponseStatusCode.Int(status))
 	}
 	switch {
 	case left && (broke || status == 0):
-		span.SetAttributes(semconv.KeyErrorType.String(errorCanceled))
+		attributes = append(attributes, semconv.KeyErrorType.String(errorCanceled))
 	case broke:
-		failSpan(span, errorBroke)
+		attributes = failSpan(span, attributes, errorBroke)
 	case status >= http.StatusInternalServerError:
-		failSpan(span, strconv.Itoa(status))
+		attributes = failSpan(span, attributes, strconv.Itoa(status))
 	}
+	span.SetAttributes(attributes...)
 }
 
-// failSpan marks a span as failed with a word of few values.
-func failSpan(span trace.Span, errorType string) {
-	span.SetAttributes(semconv.KeyErrorType.String(errorType))
+// failSpan marks a span as failed, and adds a word of few values to its attributes.
+func failSpan(span trace.Span, attributes []attribute.KeyValue, errorType string) []attribute.KeyValue {
 	span.SetStatus(codes.Error, "")
+	return append(attributes, semconv.KeyErrorType.String(errorType))
 }

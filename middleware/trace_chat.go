@@ -55,35 +55,29 @@ func (x *exchange) traceFold() func(*plan, *error) {
 		if unfit := (*compression.UnfitError)(nil); errors.As(*err, &unfit) {
 			kind, reason = kindUnfit, ""
 		}
-		span.SetAttributes(foldAttributes(kind, reason)...)
-		span.SetAttributes(x.tokenAttributes()...)
+		attributes := x.foldAttributes(kind, reason)
 		if p.covered > 0 {
-			span.SetAttributes(
+			attributes = append(attributes,
 				semconv.KeyCovered.Int(p.covered),
 				semconv.KeyFoldRecalled.Int(x.trace.recalled),
 				semconv.KeyFoldShrunk.Int(x.trace.shrunk),
 			)
 		}
-		if x.key != "" {
-			span.SetAttributes(semconv.KeyConversation.String(string(x.key)))
-		}
+		span.SetAttributes(attributes...)
 		span.End()
 	}
 }
 
 func noFold(*plan, *error) {}
 
-func foldAttributes(kind, reason string) []attribute.KeyValue {
-	out := []attribute.KeyValue{semconv.KeyFoldKind.String(kind)}
+// foldAttributes are what was done with the request, what Foldgate-Tokens says, and
+// the conversation; with room for a few more, since a span grows its list anew with
+// every call that adds to it.
+func (x *exchange) foldAttributes(kind, reason string) []attribute.KeyValue {
+	out := append(make([]attribute.KeyValue, 0, 12), semconv.KeyFoldKind.String(kind))
 	if reason != "" {
 		out = append(out, semconv.KeyFoldReason.String(reason))
 	}
-	return out
-}
-
-// tokenAttributes are what Foldgate-Tokens says.
-func (x *exchange) tokenAttributes() []attribute.KeyValue {
-	var out []attribute.KeyValue
 	if x.report.Before > 0 {
 		out = append(out,
 			semconv.KeyTokensBefore.Int(int(x.report.Before)),
@@ -95,6 +89,9 @@ func (x *exchange) tokenAttributes() []attribute.KeyValue {
 			semconv.KeyTokensWindow.Int(int(x.report.Window)),
 			semconv.KeyTokensSource.String(string(x.report.Source)),
 		)
+	}
+	if x.key != "" {
+		out = append(out, semconv.KeyConversation.String(string(x.key)))
 	}
 	return out
 }
@@ -113,25 +110,22 @@ func (x *exchange) traceDone() {
 	if span == nil {
 		return
 	}
-	span.SetAttributes(foldAttributes(x.report.Kind, x.report.Reason)...)
-	span.SetAttributes(x.tokenAttributes()...)
+	attributes := x.foldAttributes(x.report.Kind, x.report.Reason)
 	if x.report.Retried {
-		span.SetAttributes(semconv.KeyFoldRetried.Bool(true))
+		attributes = append(attributes, semconv.KeyFoldRetried.Bool(true))
 	}
 	if x.report.Wait > 0 {
-		span.SetAttributes(semconv.KeyWait.Float64(x.report.Wait.Seconds()))
-	}
-	if x.key != "" {
-		span.SetAttributes(semconv.KeyConversation.String(string(x.key)))
+		attributes = append(attributes, semconv.KeyWait.Float64(x.report.Wait.Seconds()))
 	}
 	if x.attempt.Outcome != "" {
-		span.SetAttributes(
+		attributes = append(attributes,
 			semconv.KeyAttemptID.String(x.attempt.ID),
 			semconv.KeyGeneration.Int64(int64(x.attempt.Generation)),
 			semconv.KeyOutcome.String(x.attempt.Outcome),
 			semconv.KeyJoined.Bool(x.attempt.Joined),
 		)
 	}
+	span.SetAttributes(attributes...)
 	for _, j := range x.trace.flights {
 		j.link(span)
 	}

@@ -6,8 +6,9 @@ import (
 	"io"
 	"net/http"
 	"strconv"
-	"sync"
+	"sync/atomic"
 
+	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/foldgate/foldgate/internal/semconv"
@@ -30,29 +31,37 @@ func (t *tracedTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 	}
 	method, name := semconv.Method(r.Method)
 	ctx, span := t.tracer.Start(r.Context(), name, trace.WithSpanKind(trace.SpanKindClient))
-	if span.IsRecording() {
-		span.SetAttributes(semconv.KeyHTTPRequestMethod.String(method), semconv.KeyURLFull.String(fullURL(r)))
-		span.SetAttributes(serverAttributes(r.URL.Hostname(), portOf(r.URL))...)
-	}
 	res, err := t.next.RoundTrip(withTrace(r, ctx))
+	attributes := callAttributes(span, r, method)
 	if err != nil {
-		failSpan(span, forwardError(ctx, err))
+		span.SetAttributes(failSpan(span, attributes, forwardError(ctx, err))...)
 		span.End()
 		return nil, err
 	}
-	span.SetAttributes(
+	attributes = append(attributes,
 		semconv.KeyHTTPResponseStatusCode.Int(res.StatusCode),
 		semconv.KeyProtocolVersion.String(protocolVersion(res.ProtoMajor, res.ProtoMinor)),
 	)
 	if res.StatusCode >= http.StatusBadRequest {
-		failSpan(span, strconv.Itoa(res.StatusCode))
+		attributes = failSpan(span, attributes, strconv.Itoa(res.StatusCode))
 	}
+	span.SetAttributes(attributes...)
 	if res.StatusCode == http.StatusSwitchingProtocols {
 		span.End() // the connection belongs to another protocol now
 		return res, nil
 	}
 	res.Body = &tracedBody{ReadCloser: res.Body, span: span, ctx: ctx}
 	return res, nil
+}
+
+// callAttributes are what a call is, with room for how it ended; none where the span
+// keeps none.
+func callAttributes(span trace.Span, r *http.Request, method string) []attribute.KeyValue {
+	if !span.IsRecording() {
+		return nil
+	}
+	out := append(make([]attribute.KeyValue, 0, 8), semconv.KeyHTTPRequestMethod.String(method), semconv.KeyURLFull.String(fullURL(r)))
+	return withServer(out, r.URL.Hostname(), portOf(r.URL))
 }
 
 // fullURL is url.full without what may hold a credential: user, password, query.
@@ -80,7 +89,7 @@ type tracedBody struct {
 	io.ReadCloser
 	span trace.Span
 	ctx  context.Context // the call's own: whether its caller left is asked at the end
-	once sync.Once
+	done atomic.Bool
 }
 
 func (b *tracedBody) Read(p []byte) (int, error) {
@@ -99,14 +108,15 @@ func (b *tracedBody) Close() error {
 
 // end ends the span once; io.EOF is the good end.
 func (b *tracedBody) end(err error) {
-	b.once.Do(func() {
-		switch {
-		case errors.Is(err, io.EOF):
-		case b.ctx.Err() != nil:
-			b.span.SetAttributes(semconv.KeyErrorType.String(errorCanceled))
-		default:
-			failSpan(b.span, forwardError(b.ctx, err))
-		}
-		b.span.End()
-	})
+	if b.done.Swap(true) {
+		return
+	}
+	switch {
+	case errors.Is(err, io.EOF):
+	case b.ctx.Err() != nil:
+		b.span.SetAttributes(semconv.KeyErrorType.String(errorCanceled))
+	default:
+		b.span.SetAttributes(failSpan(b.span, nil, forwardError(b.ctx, err))...)
+	}
+	b.span.End()
 }

@@ -50,7 +50,7 @@ func (m *Middleware) startCall(ctx context.Context, route summaryRoute, call *ll
 		if semconv.ModelName(call.Model) {
 			span.SetAttributes(semconv.KeyGenAIRequestModel.String(call.Model))
 		}
-		span.SetAttributes(serverAttributes(c.report.Address, strconv.Itoa(c.report.Port))...)
+		span.SetAttributes(withServer(nil, c.report.Address, strconv.Itoa(c.report.Port))...)
 	}
 	return ctx, c
 }
@@ -93,7 +93,7 @@ func (c *summaryCall) end(ctx context.Context, said llm.Answer, err error) {
 		)
 	}
 	if err != nil {
-		failSpan(c.span, c.report.ErrorType)
+		c.span.SetAttributes(failSpan(c.span, nil, c.report.ErrorType)...)
 	}
 }
 
