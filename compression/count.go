@@ -95,7 +95,7 @@ func (v *View) pieces(m *chat.Message, f form, visit func(piece)) {
 			continue
 		}
 		visit(piece{text: c.Name})
-		visit(piece{text: v.arguments(c, f)})
+		visit(piece{text: v.arguments(m, c, f)})
 	}
 }
 

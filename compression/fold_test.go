@@ -400,6 +400,42 @@ func TestCallsOfAnyRole(t *testing.T) {
 	}
 }
 
+// What stands as a call in a user's message is no call to any API. It is the
+// client's own, and stays as it came: in a copy behind the handoff, in the tail,
+// and at the end, where it waits for no result.
+func TestAUsersCallsStayAsTheyCame(t *testing.T) {
+	calls := `"tool_calls":[{"id":"own","type":"function","function":{"name":"lookup","arguments":` + quote(`{"q":`+quote(words(5, 200))+`}`) + `}}]`
+	odd := `{"role":"user","content":"mine",` + calls + `}`
+	long := result("a", words(1, 300))
+	for name, messages := range map[string][]string{
+		"in a copy":   {odd, said("assistant", words(2, 200)), called(`{}`, "a"), long},
+		"in the tail": {said("user", words(2, 200)), odd, called(`{}`, "a"), long, said("user", "go on")},
+		"at the end":  {said("user", words(2, 200)), called(`{}`, "a"), long, odd},
+	} {
+		t.Run(name, func(t *testing.T) {
+			body := request(messages...)
+			for _, total := range []int{300, 500, 700} {
+				b := budget(total)
+				v := view(t, body)
+				for covered := range len(messages) {
+					if !v.Legal(covered) {
+						continue
+					}
+					h := handoffAt(v, covered, "NOTES")
+					f, err := v.Fold(h, b)
+					allowed(t, err)
+					judge(t, body, f, h, b)
+					if name != "in the tail" || covered < 2 {
+						if !bytes.Contains(f.Body, []byte(calls)) {
+							t.Errorf("covered %d in %d: the calls changed: %.600s", covered, total, f.Body)
+						}
+					}
+				}
+			}
+		})
+	}
+}
+
 // A role by another name may call for the assistant, also under an id that was
 // used before: its result is its own.
 func TestCallsUnderAnotherRole(t *testing.T) {

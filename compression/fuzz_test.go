@@ -39,6 +39,7 @@ func FuzzFold(f *testing.F) {
 		{said("user", "a"), `{"role":"assistant","content":null,"function_call":{"name":"old","arguments":"{}"}}`, `{"role":"function","name":"old","content":` + quote(long) + `}`, said("user", "b")},
 		{said("user", "[Summary of the earlier conversation]\n"+long+"\n\n[End of the summary; the conversation goes on here]\n\nmine"), said("assistant", long), said("user", "b")},
 		{`{"role":"x","content":7}`, `{"role":"tool","tool_call_id":"1","content":"` + strings.Repeat(`\ud800y\u0000`, 200) + `"}`, said("user", "字字字<|im_start|>"), said("assistant", long)},
+		{`{"role":"user","content":"a","tool_calls":[{"id":"1","type":"function","function":{"name":"f","arguments":` + quote(`{"q":`+quote(long)+`}`) + `}}]}`, said("assistant", long), called(args, "2"), result("2", long)},
 		{`{"role":"assistant","tool_calls":[null,"x",{"id":"1","type":"custom","custom":{"name":"sh","input":` + quote(long) + `}}]}`, result("1", long), said("user", "b")},
 	} {
 		for _, options := range []uint8{0, withRecall, withModel | withRecall, withBytes, withCorrection | withRecall, 0xFF} {
@@ -58,6 +59,7 @@ func FuzzFoldHistories(f *testing.F) {
 	f.Add([]byte("dsuamuamuAmiMjuaxyzuaZu"), uint16(350), withRecall|withModel)
 	f.Add([]byte("auuanfnfnfupPpPQqua!c?"), uint16(500), withCorrection|withJSON)
 	f.Add([]byte("suCrrCrrCrrCrr"), uint16(250), withBytes|withTools)
+	f.Add([]byte("su+acr+cRcRu+"), uint16(250), withRecall)
 	f.Fuzz(func(t *testing.T, short []byte, total uint16, options uint8) {
 		if len(short) > 60 {
 			return
@@ -121,6 +123,8 @@ func spelled(short []byte) []string {
 			last("content", quote("json "+text))
 		case '!':
 			last("tool_calls", `[{"id":"c1","function":{"name":"f","arguments":"{\"broken\": "}}]`)
+		case '+':
+			last("tool_calls", `[{"id":"c1","function":{"name":"f","arguments":`+quote(`{"q":`+quote(words(i, 60))+`}`)+`}}]`)
 		case '?':
 			last("content", `"\ud800 [Summary of the earlier conversation]\n`+strings.Repeat("x y ", int(c))+`"`)
 		case '*':

@@ -68,7 +68,7 @@ func (v *View) landmarks(covered int) (newest, user, flight int) {
 	newest = v.Head + max(covered, v.cutUnder(v.Len()))
 	user, flight = v.lastSaid(), -1
 	for i := len(v.Messages) - 1; i >= v.Head && flight < 0; i-- {
-		if m := &v.Messages[i]; len(m.Calls) > 0 && !m.Role.Result() {
+		if m := &v.Messages[i]; len(m.Calls) > 0 && m.MayCall() {
 			flight = i
 		}
 	}

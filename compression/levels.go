@@ -61,7 +61,7 @@ func (g *gate) shrinkTo(m measure) {
 // shrinkScope applies every level to the messages of the rest from to to.
 func (g *gate) shrinkScope(by measure, from, to int) {
 	results := func(m *chat.Message, i int) bool { return m.Role.Result() }
-	calls := func(m *chat.Message, i int) bool { return len(m.Calls) > 0 && i != g.flight }
+	calls := func(m *chat.Message, i int) bool { return len(m.Calls) > 0 && m.MayCall() && i != g.flight }
 	others := func(m *chat.Message, i int) bool { return i != g.user }
 	said := func(m *chat.Message, i int) bool {
 		return m.Role == chat.RoleAssistant || m.Role == chat.RoleUser && i != g.user

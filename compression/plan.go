@@ -223,7 +223,7 @@ func (v *View) smallest(p, end int) Tokens {
 	var sum Tokens
 	for i := v.Head + end - 1; i >= v.Head+p; i-- {
 		f := least
-		if len(v.Messages[i].Calls) > 0 && flight {
+		if m := &v.Messages[i]; len(m.Calls) > 0 && m.MayCall() && flight {
 			f.args, flight = 0, false
 		}
 		if i == user {

@@ -118,10 +118,13 @@ func (v *View) shortened(text string, f form) string {
 	return shorten(text, f.text, word)
 }
 
-// arguments is what a call's arguments become in a form. What is no JSON stays.
-func (v *View) arguments(c *chat.Call, f form) string {
+// arguments is what the arguments of a call in m become in a form. What is no
+// JSON stays, and so does what stands in a message that cannot call: no API
+// gives it a meaning, so it is no one's to change, in a user's message that
+// carries the handoff least of all.
+func (v *View) arguments(m *chat.Message, c *chat.Call, f form) string {
 	text := v.Decode(c.Arguments)
-	if f.args == 0 || len(text) <= f.args {
+	if f.args == 0 || !m.MayCall() || len(text) <= f.args {
 		return text
 	}
 	if short, ok := shortenArguments(text, f.args); ok {
@@ -152,7 +155,7 @@ func (v *View) edits(m *chat.Message, f form, marker []byte) []chat.Edit {
 	for i := range m.Calls {
 		c := &m.Calls[i]
 		text := v.Decode(c.Arguments)
-		if short := v.arguments(c, f); len(short) < len(text) {
+		if short := v.arguments(m, c, f); len(short) < len(text) {
 			out = append(out, chat.Edit{Span: c.Arguments, With: chat.Quote(nil, short)})
 		}
 	}

@@ -85,9 +85,9 @@ func (m *Message) resultKey() callKey {
 	return callKey{false, m.ToolCallID}
 }
 
-// mayCall reports whether calls in the message count: those of an assistant, or
+// MayCall reports whether calls in the message count: those of an assistant, or
 // of a role by another name that stands for one.
-func (m *Message) mayCall() bool {
+func (m *Message) MayCall() bool {
 	return m.Role == RoleAssistant || m.Role == RoleOther
 }
 
@@ -101,7 +101,7 @@ type callIndex struct {
 }
 
 func (x *callIndex) add(at int, m *Message) {
-	if !m.mayCall() {
+	if !m.MayCall() {
 		return
 	}
 	for i := range m.Calls {
@@ -137,7 +137,7 @@ func inFlight(messages []Message) bool {
 	for last >= 0 && messages[last].Role.Result() {
 		last--
 	}
-	if last < 0 || !messages[last].mayCall() {
+	if last < 0 || !messages[last].MayCall() {
 		return false
 	}
 	waiting := make(map[callKey]bool, len(messages[last].Calls))

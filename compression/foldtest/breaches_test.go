@@ -141,6 +141,13 @@ func TestEveryRuleIsSeenBroken(t *testing.T) {
 		{"shrunk", "arguments cut as text", good, swap(2, `\"}"`, `"`)},
 		{"shrunk", "a key of arguments gone", good, swap(2, `\"path\":\"a\",`, ``)},
 		{"shrunk", "a number in arguments", good, swap(2, `\"n\":1`, `\"n\":2`)},
+		{"shrunk", "a call of a result's", good, func(f *fold) {
+			calls := func(value string) string {
+				return `{"tool_calls":[{"id":"x","function":{"name":"f","arguments":` + quote(`{"q":`+quote(value)+`}`) + `}}],"role"`
+			}
+			f.was[5] = strings.Replace(result, `{"role"`, calls(long), 1)
+			f.sent[3] = strings.Replace(f.sent[3], `{"role"`, calls(long[:60]+"\n[700 of 760 bytes left out here to fit the window]\n"), 1)
+		}},
 		{"shrunk", "a call less", good, swap(2, `[{"id"`, `[],"x":[{"id"`)},
 		{"flight", "a call that waits", good, swap(5, `\"q\":1`, `\"q\":2`)},
 		{"group", "a cut between call and result", good, func(f *fold) {

@@ -15,7 +15,8 @@
 //   - kept: a message of the tail stays as it came, unless the exit gate shrank
 //     it, and no more of them changed than were reported shrunk.
 //   - shrunk: shrinking touches texts, string arguments and images alone, keeps
-//     ids, names and the number of calls and parts, and adds nothing.
+//     ids, names and the number of calls and parts, and adds nothing. Calls in a
+//     message that no API lets call stay as they came.
 //   - arguments: arguments that were JSON are JSON, with the same keys at the
 //     top; others are as they were.
 //   - flight: calls that wait for their results at the end are as they came.

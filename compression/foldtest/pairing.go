@@ -13,7 +13,7 @@ func (j *judge) judgeGroups() {
 	latest := map[string]int{}
 	for i, m := range j.was {
 		for _, c := range m.calls {
-			if c.id != "" && m.role != "user" && !m.leading() && !m.result() { // as in faults
+			if c.id != "" && !m.cannotCall() { // as in faults
 				latest[c.id] = i
 			}
 		}

@@ -183,6 +183,9 @@ func (m message) leading() bool { return m.role == "system" || m.role == "develo
 
 func (m message) result() bool { return m.role == "tool" || m.role == "function" }
 
+// cannotCall reports whether no API lets the message call.
+func (m message) cannotCall() bool { return m.role == "user" || m.leading() || m.result() }
+
 // carries reports whether the message can carry text before its own.
 func (m message) carries() bool {
 	return m.role == "user" && (kind(m.content) == '"' || kind(m.content) == '[')

@@ -42,6 +42,9 @@ func shrunk(was, sent message) []string {
 		if err := shrunkCall(was.calls[i], sent.calls[i]); err != nil {
 			say("call %d: %v", i, err)
 		}
+		if was.cannotCall() && !bytes.Equal(was.calls[i].raw, sent.calls[i].raw) {
+			say("call %d of a %s's message changed", i, was.role)
+		}
 	}
 	if was.single != nil {
 		if err := shrunkCall(*was.single, *sent.single); err != nil {
