@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"unicode/utf8"
 
 	"github.com/foldgate/foldgate/compression"
 	"github.com/foldgate/foldgate/compression/foldtest"
@@ -40,6 +41,7 @@ func FuzzFold(f *testing.F) {
 		{said("user", "[Summary of the earlier conversation]\n"+long+"\n\n[End of the summary; the conversation goes on here]\n\nmine"), said("assistant", long), said("user", "b")},
 		{`{"role":"x","content":7}`, `{"role":"tool","tool_call_id":"1","content":"` + strings.Repeat(`\ud800y\u0000`, 200) + `"}`, said("user", "字字字<|im_start|>"), said("assistant", long)},
 		{`{"role":"user","content":"a","tool_calls":[{"id":"1","type":"function","function":{"name":"f","arguments":` + quote(`{"q":`+quote(long)+`}`) + `}}]}`, said("assistant", long), called(args, "2"), result("2", long)},
+		{`{"role":"user","name":"a` + "\xff\xfe" + `\ud800b","content":` + quote(long) + `}`, strings.Replace(called(args, "1"), "lookup", "look\xc3\xedup", 1), result("1", long), said("user", "b")},
 		{`{"role":"assistant","tool_calls":[null,"x",{"id":"1","type":"custom","custom":{"name":"sh","input":` + quote(long) + `}}]}`, result("1", long), said("user", "b")},
 	} {
 		for _, options := range []uint8{0, withRecall, withModel | withRecall, withBytes, withCorrection | withRecall, 0xFF} {
@@ -160,7 +162,9 @@ func foldAny(t *testing.T, messages string, total int, options uint8) {
 	b := fuzzBudget(total, len(body), options)
 	h := v.Deterministic(b, settings(), nil)
 	if covered, ok := v.Target(b, settings(), 0); ok && options&withModel != 0 {
-		_ = v.Prompt(nil, covered, b)
+		if p := v.Prompt(nil, covered, b); !utf8.ValidString(p) {
+			t.Fatalf("a prompt that is no text: %q", p)
+		}
 		made, err := v.Accept(compression.Answer{Text: "## Done\nmuch"}, nil, covered, b)
 		var refused *compression.RefusedError
 		if err != nil && !errors.As(err, &refused) {
@@ -186,6 +190,9 @@ func foldAny(t *testing.T, messages string, total int, options uint8) {
 
 func judgeFuzzed(t *testing.T, v *compression.View, original *foldtest.Original, h compression.Handoff, b window.Budget) compression.Folded {
 	t.Helper()
+	if !utf8.ValidString(h.Text) {
+		t.Fatalf("a handoff that is no text: %q", h.Text)
+	}
 	f, err := v.Fold(h, b)
 	allowed(t, err)
 	if bad := original.Breaches(f, h.Text, b); len(bad) > 0 {

@@ -152,7 +152,7 @@ func writeShort(b *strings.Builder, text string, head, tail int) {
 }
 
 func roleLabel(m *chat.Message) string {
-	label := cutEnd(oneLine(asData(m.RoleName)), 40)
+	label := cutEnd(oneLine(asData(chat.Valid(m.RoleName))), 40)
 	if m.Role.Result() {
 		label = "result"
 	}
@@ -162,7 +162,7 @@ func roleLabel(m *chat.Message) string {
 	return label
 }
 
-func shortName(name string) string { return cutEnd(oneLine(asData(redact.Text(name))), 64) }
+func shortName(name string) string { return cutEnd(oneLine(asData(redact.Text(chat.Valid(name)))), 64) }
 
 // withoutFrame is a text without the frame of a handoff that a caller, or a
 // gateway on the way, sent along: what it says is kept, its directions are not.

@@ -95,7 +95,7 @@ func (v *View) told(p int) string {
 			b.WriteByte('\n')
 		}
 		c := &m.Calls[i]
-		b.WriteString(c.Name)
+		b.WriteString(chat.Valid(c.Name))
 		b.WriteByte('(')
 		b.WriteString(v.Decode(c.Arguments))
 		b.WriteByte(')')
@@ -216,7 +216,7 @@ func (v *View) speaker(p int) string {
 		who = "tool"
 	}
 	if m.Role == chat.RoleUser && m.Name != "" {
-		who += " " + cutEnd(unframed(oneLine(m.Name)), 40)
+		who += " " + cutEnd(unframed(oneLine(chat.Valid(m.Name))), 40)
 	}
 	return "#" + strconv.Itoa(p+1) + " " + who + ": "
 }

@@ -48,7 +48,7 @@ func (v *View) sources(out []source, from, to int) []source {
 		for i := range m.Calls {
 			c := &m.Calls[i]
 			s.calls = append(s.calls, sourceCall{
-				name: redact.Text(cmp.Or(c.Name, c.Type)), arguments: redact.Text(v.Decode(c.Arguments)), result: -1,
+				name: redact.Text(chat.Valid(cmp.Or(c.Name, c.Type))), arguments: redact.Text(v.Decode(c.Arguments)), result: -1,
 			})
 		}
 		if m.Role.Result() {
@@ -106,7 +106,7 @@ func (v *View) said(i int) string {
 		case media(*p):
 			lines = append(lines, "["+mediaName(*p, v.Decode(p.URL))+"]")
 		case p.Type != "":
-			lines = append(lines, "[a part of type "+cutEnd(p.Type, nameMost)+"]")
+			lines = append(lines, "[a part of type "+cutEnd(chat.Valid(p.Type), nameMost)+"]")
 		}
 	}
 	if !m.Refusal.Empty() {
@@ -131,7 +131,7 @@ func callKey(id, name string) string {
 
 // speaker is the name beside a user's role. It can end no label.
 func speaker(name string) string {
-	return cutEnd(strings.ReplaceAll(oneLine(redact.Text(name)), ":", ""), nameMost)
+	return cutEnd(strings.ReplaceAll(oneLine(redact.Text(chat.Valid(name))), ":", ""), nameMost)
 }
 
 // Labels say where a line comes from. A line holds nothing of anybody else, but

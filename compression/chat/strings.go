@@ -18,9 +18,9 @@ func decodeText(body []byte, s Span) string {
 		return ""
 	}
 	if bytes.IndexByte(raw, '\\') < 0 {
-		return validText(string(raw))
+		return Valid(string(raw))
 	}
-	return validText(string(appendDecoded(make([]byte, 0, len(raw)), raw)))
+	return Valid(string(appendDecoded(make([]byte, 0, len(raw)), raw)))
 }
 
 // decodeExact is decodeText without the replacing: ids and names that differ
@@ -47,9 +47,11 @@ func inner(body []byte, s Span) ([]byte, bool) {
 	return body[s.Start+1 : s.End-1], true
 }
 
-// validText replaces every byte that is no part of valid UTF-8 by U+FFFD. A lone
-// surrogate that appendDecoded left is three such bytes but one character.
-func validText(s string) string {
+// Valid is a text with U+FFFD for every byte that is no part of valid UTF-8. The
+// names, ids and roles of a Message, Part or Call keep such bytes, so that what
+// differs stays different: this is how they are told to a reader. A lone surrogate
+// that stands in one is three such bytes but one character.
+func Valid(s string) string {
 	if utf8.ValidString(s) {
 		return s
 	}

@@ -116,7 +116,8 @@ type Part struct {
 
 // Call is one element of tool_calls, or the deprecated function_call (then ID
 // and Type are empty). Strings in it, and in Message, are decoded; what has no
-// UTF-8 form is kept as bytes, so that ids that differ stay different.
+// UTF-8 form is kept as bytes, so that ids that differ stay different; Valid makes
+// text of them.
 type Call struct {
 	Span Span
 	ID   string

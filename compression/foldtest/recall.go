@@ -146,7 +146,7 @@ func told(m message) string {
 		if c.args != nil {
 			args = *c.args
 		}
-		out = append(out, c.name+"("+args+")")
+		out = append(out, text(c.body["name"])+"("+args+")") // as text, not spelled as a name that is compared
 	}
 	return strings.Join(out, "\n")
 }
