@@ -15,8 +15,8 @@ import (
 //
 //   - A slab counts those who may look at its bytes: the request itself, and each
 //     lentBody that is not closed. The last one gives it back.
-//   - A lentBody copies out, under a lock, and has nothing to give once it is
-//     closed. What the transport still sends when the response is over (an upstream
+//   - A lentBody copies out, under a lock, or holds the memory while it writes, and
+//     has nothing to give once it is closed. What the transport still sends when the response is over (an upstream
 //     that answers early) it reads as long as it has not closed it.
 //   - A body that an attempt reads, which may outlive its request, is never used
 //     again (keep), nor one that somebody forgot to close: the collector takes it.
@@ -131,6 +131,23 @@ func (b *lentBody) Read(p []byte) (int, error) {
 	n := copy(p, b.rest)
 	b.rest = b.rest[n:]
 	return n, nil
+}
+
+// WriteTo writes the rest at once. The memory stays for as long as that takes, also
+// where the body is closed meanwhile.
+func (b *lentBody) WriteTo(w io.Writer) (int64, error) {
+	b.mu.Lock()
+	rest, s := b.rest, b.slab
+	if s == nil {
+		b.mu.Unlock()
+		return 0, http.ErrBodyReadAfterClose
+	}
+	b.rest = nil
+	s.users.Add(1) // there is one, this body
+	b.mu.Unlock()
+	defer s.drop()
+	n, err := w.Write(rest)
+	return int64(n), err
 }
 
 // Close gives the memory back. It may be called more than once.
