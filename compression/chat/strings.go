@@ -2,6 +2,8 @@ package chat
 
 import (
 	"bytes"
+	"math/bits"
+	"slices"
 	"strings"
 	"unicode/utf16"
 	"unicode/utf8"
@@ -167,42 +169,74 @@ func Quote(dst []byte, s string) []byte {
 
 // QuoteInner is Quote without the quotes: text to stand inside a JSON string.
 func QuoteInner(dst []byte, s string) []byte {
-	const hex = "0123456789abcdef"
+	// One line feed in some sixty bytes is usual, and a quote here and there.
+	dst = slices.Grow(dst, len(s)+len(s)/16)
+	if !utf8.ValidString(s) {
+		return quoteInvalid(dst, s)
+	}
+	for from := 0; ; {
+		i := plainRun(s, from)
+		dst = append(dst, s[from:i]...)
+		if i == len(s) {
+			return dst
+		}
+		dst = appendQuoted(dst, s[i])
+		from = i + 1
+	}
+}
+
+// quoteInvalid is QuoteInner of what is not UTF-8 throughout.
+func quoteInvalid(dst []byte, s string) []byte {
 	from := 0
 	for i := 0; i < len(s); {
-		c := s[i]
-		if c >= 0x20 && c != '"' && c != '\\' && c < utf8.RuneSelf {
-			i++
-			continue
+		r, n := utf8.DecodeRuneInString(s[i:])
+		switch {
+		case r == utf8.RuneError && n == 1:
+			dst = append(append(dst, s[from:i]...), `\ufffd`...)
+			from = i + 1
+		case r < 0x20 || r == '"' || r == '\\':
+			dst = appendQuoted(append(dst, s[from:i]...), s[i])
+			from = i + 1
 		}
-		if c >= utf8.RuneSelf {
-			r, n := utf8.DecodeRuneInString(s[i:])
-			if r == utf8.RuneError && n == 1 {
-				dst = append(append(dst, s[from:i]...), `\ufffd`...)
-				from = i + 1
-			}
-			i += n
-			continue
-		}
-		dst = append(dst, s[from:i]...)
-		switch c {
-		case '"', '\\':
-			dst = append(dst, '\\', c)
-		case '\n':
-			dst = append(dst, '\\', 'n')
-		case '\t':
-			dst = append(dst, '\\', 't')
-		case '\r':
-			dst = append(dst, '\\', 'r')
-		case '\b':
-			dst = append(dst, '\\', 'b')
-		case '\f':
-			dst = append(dst, '\\', 'f')
-		default:
-			dst = append(dst, '\\', 'u', '0', '0', hex[c>>4], hex[c&0xF])
-		}
-		i++
-		from = i
+		i += n
 	}
 	return append(dst, s[from:]...)
+}
+
+// plainRun is plainEnd for text that is not quoted yet.
+func plainRun(s string, i int) int {
+	for i+8 <= len(s) {
+		x := uint64(s[i]) | uint64(s[i+1])<<8 | uint64(s[i+2])<<16 | uint64(s[i+3])<<24 |
+			uint64(s[i+4])<<32 | uint64(s[i+5])<<40 | uint64(s[i+6])<<48 | uint64(s[i+7])<<56 // one load
+		if stops := stops(x); stops != 0 {
+			return i + bits.TrailingZeros64(stops)>>3
+		}
+		i += 8
+	}
+	for ; i < len(s); i++ {
+		if c := s[i]; c < 0x20 || c == '"' || c == '\\' {
+			return i
+		}
+	}
+	return i
+}
+
+// appendQuoted appends the escape of a byte that cannot stand in a JSON string.
+func appendQuoted(dst []byte, c byte) []byte {
+	const hex = "0123456789abcdef"
+	switch c {
+	case '"', '\\':
+		return append(dst, '\\', c)
+	case '\n':
+		return append(dst, '\\', 'n')
+	case '\t':
+		return append(dst, '\\', 't')
+	case '\r':
+		return append(dst, '\\', 'r')
+	case '\b':
+		return append(dst, '\\', 'b')
+	case '\f':
+		return append(dst, '\\', 'f')
+	}
+	return append(dst, '\\', 'u', '0', '0', hex[c>>4], hex[c&0xF])
 }
