@@ -173,3 +173,30 @@ func TestNotesTellBrokenArguments(t *testing.T) {
 		t.Errorf("what was called is not told:\n%s", body)
 	}
 }
+
+// Where the handoff alone says "json", which a request for a json_object must hold,
+// its notes keep the word however short they are cut.
+func TestACutHandoffKeepsTheWordJSON(t *testing.T) {
+	messages := append([]string{said("system", "Be kind. "+words(1, 1500))}, garden(60, 30)[1:]...)
+	messages[3] = said("user", "answer in json please "+words(4, 60))
+	body := strings.TrimSuffix(request(messages...), "}") + `,"response_format":{"type":"json_object"}}`
+	v := view(t, body)
+	b := budget(3400)
+	covered, ok := v.Target(b, settings(), 0)
+	if !ok {
+		t.Fatal("nothing to fold")
+	}
+	b.Handoff = b.Usable
+	h, err := v.Accept(compression.Answer{Text: "## Done\n" + words(2, 450) + " as json " + words(3, 450)}, nil, covered, b)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f := mustFold(t, v, h, b)
+	if f.Shrunk == 0 || !strings.Contains(string(f.Body), "bytes left out here to fit the window") {
+		t.Errorf("the notes are not cut: %d shrunk", f.Shrunk)
+	}
+	judge(t, body, f, h, b)
+	if !strings.Contains(string(f.Body[:strings.LastIndex(string(f.Body), `"response_format"`)]), "json") {
+		t.Errorf("json is said nowhere: %.900s", f.Body)
+	}
+}

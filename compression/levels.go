@@ -138,7 +138,7 @@ func (g *gate) cutHandoff(by measure, levels []int) {
 		if g.within(by) {
 			return
 		}
-		if short := shorten(body, limit, ""); len(short) < len(body) {
+		if short := shorten(body, limit, g.v.lasting()); len(short) < len(body) {
 			g.place(f.wrap(short, rules) + suffix)
 			g.handoffCut = true
 		}

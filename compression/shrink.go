@@ -105,17 +105,21 @@ func shortenedBefore(s string) (head, tail string, size int, ok bool) {
 	return head, tail, size, true
 }
 
-// shortened applies the form's limit to a text. The word that a request for
-// a json_object has to hold survives.
+// shortened applies the form's limit to a text.
 func (v *View) shortened(text string, f form) string {
 	if f.text == 0 {
 		return text
 	}
-	word := ""
+	return shorten(text, f.text, v.lasting())
+}
+
+// lasting is the word that a request for a json_object has to hold: what is cut
+// keeps it. Empty where none is wanted.
+func (v *View) lasting() string {
 	if v.JSONObject {
-		word = jsonWord
+		return jsonWord
 	}
-	return shorten(text, f.text, word)
+	return ""
 }
 
 // arguments is what the arguments of a call in m become in a form. What is no
