@@ -143,12 +143,7 @@ func (x *exchange) passOn() {
 		reason = reasonCaller
 	}
 	p := x.asItCame(reason)
-	r := x.r
-	if x.told {
-		r = r.WithContext(r.Context()) // a shallow copy
-		r.Header = r.Header.Clone()
-		stripFoldgate(r.Header)
-	}
+	r := withoutOwn(x.r)
 	x.firstForwarding()
 	t := &trial{x: x, plan: p}
 	newHolder(x.w, holdOptions{Head: t.head}).serve(x.next, r)
@@ -165,6 +160,7 @@ func (x *exchange) read() {
 		return
 	}
 	x.captured = c
+	stripFoldgate(x.r.Trailer)
 	x.deadline = x.patience(header)
 	x.report.BodyBytes = len(c.Raw)
 }
@@ -241,16 +237,6 @@ func (x *exchange) refuse(err error) {
 		return
 	}
 	x.fail(codeContextLength, message, param)
-}
-
-// hasOwn reports whether a header carries fields of ours.
-func hasOwn(h http.Header) bool {
-	for name := range h {
-		if isOwn(name) {
-			return true
-		}
-	}
-	return false
 }
 
 // ctx is the caller's.

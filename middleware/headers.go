@@ -1,6 +1,7 @@
 package middleware
 
 import (
+	"io"
 	"math"
 	"net/http"
 	"strconv"
@@ -67,6 +68,51 @@ func stripFoldgate(h http.Header) {
 			delete(h, name)
 		}
 	}
+}
+
+// withoutOwn is r for the next handler without fields of ours: what a client told
+// this gateway, the name of a conversation mostly, is nobody else's. It is r itself
+// where there is none.
+func withoutOwn(r *http.Request) *http.Request {
+	own := hasOwn(r.Header)
+	if !own && len(r.Trailer) == 0 {
+		return r
+	}
+	out := r.WithContext(r.Context()) // a shallow copy
+	if own {
+		out.Header = r.Header.Clone()
+		stripFoldgate(out.Header)
+	}
+	if len(r.Trailer) > 0 {
+		// The same map, since the server fills it when the body has been read.
+		stripFoldgate(r.Trailer)
+		out.Body = &trailedBody{ReadCloser: r.Body, trailer: r.Trailer}
+	}
+	return out
+}
+
+// trailedBody is a body whose trailers, which come at its end, lose our fields.
+type trailedBody struct {
+	io.ReadCloser
+	trailer http.Header
+}
+
+func (b *trailedBody) Read(p []byte) (int, error) {
+	n, err := b.ReadCloser.Read(p)
+	if err == io.EOF {
+		stripFoldgate(b.trailer)
+	}
+	return n, err
+}
+
+// hasOwn reports whether a header carries fields of ours.
+func hasOwn(h http.Header) bool {
+	for name := range h {
+		if isOwn(name) {
+			return true
+		}
+	}
+	return false
 }
 
 // isOwn reports whether name is one of our fields, however it is spelled.

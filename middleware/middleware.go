@@ -130,7 +130,7 @@ func (m *Middleware) serve(w http.ResponseWriter, r *http.Request, next http.Han
 		return
 	}
 	if !isChat(r.Method, r.URL) {
-		next.ServeHTTP(w, r)
+		next.ServeHTTP(w, withoutOwn(r))
 		return
 	}
 	newExchange(m, w, r, next).serve()
