@@ -84,6 +84,10 @@ func (x *exchange) afterTooLarge(p plan, first *answer) {
 // the limit that the upstream named, or within three quarters of what was sent
 // where it named none that this request breaks.
 func (x *exchange) lighter(p plan, r refusal.Refusal) (again plan, guessed bool) {
+	defer x.endTurn()
+	if x.takeTurn() != nil {
+		return plan{}, false // the caller left
+	}
 	sent := int64(len(x.wire(p)))
 	limit := r.Bytes
 	if guessed = limit == 0 || limit >= sent; guessed {

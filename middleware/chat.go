@@ -84,6 +84,9 @@ type exchange struct {
 	flight  *ownership.Flight // of a summary that is prepared beside this request
 	alive   *keepalive
 	trace   exchangeTrace
+
+	giveBack func() // the turn that it has; nil: none
+	stage    stage  // whether it had one before
 }
 
 func newExchange(m *Middleware, w http.ResponseWriter, r *http.Request, next http.Handler) *exchange {

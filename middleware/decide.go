@@ -118,9 +118,13 @@ func (x *exchange) send(f compression.Folded, h *compression.Handoff, kind, reas
 
 // fold is steps 4 to 7 for a request over the trigger.
 func (x *exchange) fold() (plan, error) {
+	x.endTurn()
 	held, readErr := x.readStore()
 	if err := x.ctx().Err(); err != nil {
 		return plan{}, err // the caller left: nothing is begun for it
+	}
+	if err := x.takeTurn(); err != nil {
+		return plan{}, err
 	}
 	c := x.candidate(held)
 	if c.whole() && c.folded.Tokens <= x.budget.Trigger {

@@ -25,6 +25,15 @@
 //     possible; what was learned from the answer (usage, an overflow error, a
 //     structural refusal) is used; the checkpoint is settled or restored.
 //
+// # Turns
+//
+// From the scan on, what computes for a body of 16 KiB or more has a turn: all
+// processors but one have one each, for bodies under 1 MiB and again for longer ones.
+// A turn is given back before anything is waited for, and who comes back from waiting
+// is let in before those who begin. So many large requests at once make each other
+// wait, and not the small ones. Summaries are computed in turns too. A caller that
+// leaves while it waits for one is not computed for. The wait is in Report.Added.
+//
 // # Beside the requests
 //
 // A large request of a model without a configured window has the upstream asked

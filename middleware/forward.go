@@ -68,7 +68,7 @@ func (x *exchange) afterStructure(p plan, first *answer) {
 	if x.report.Before <= x.budget.Usable {
 		again = x.original(reasonFits)
 	} else {
-		again, err = x.fallback(nil, "") // no reason of the list is this one; "retried" tells
+		again, err = x.foldAnew()
 	}
 	if err != nil || x.ctx().Err() != nil || bytes.Equal(again.body, p.body) {
 		x.replay(p, first)
@@ -81,6 +81,16 @@ func (x *exchange) afterStructure(p plan, first *answer) {
 	if x.taken {
 		x.blame(p.checkpoint)
 	}
+}
+
+// foldAnew folds without a model and without the checkpoint. No reason of the list
+// is this one; "retried" tells.
+func (x *exchange) foldAnew() (plan, error) {
+	defer x.endTurn()
+	if err := x.takeTurn(); err != nil {
+		return plan{}, err
+	}
+	return x.fallback(nil, "")
 }
 
 // try sends p. It returns nil when the answer went to the caller, else the

@@ -29,6 +29,10 @@ func (x *exchange) decide() (plan, error) {
 	if !x.envelope.Opaque && !x.overBytes() && float64(len(x.captured.Decoded))*x.budget.Correction <= float64(x.budget.Trigger) {
 		return x.asItCame(reasonUnder), nil // the length gate
 	}
+	defer x.endTurn()
+	if err := x.takeTurn(); err != nil {
+		return plan{}, err
+	}
 	if reason := x.scan(); reason != "" {
 		return x.asItCame(reason), nil
 	}

@@ -52,6 +52,7 @@ type memory struct {
 	refused *lru.Cache[ownership.Fence, struct{}]
 	known   *knownSizes
 	drain   *drain
+	turns   *turns
 	// summarizer is how the last summary call went.
 	summarizer Health
 	// background are the settlings that outlive their requests, and the learner.
@@ -96,6 +97,7 @@ func New(c Config) (*Middleware, error) {
 			refused: refused,
 			known:   known,
 			drain:   newDrain(),
+			turns:   newTurns(spareProcessor),
 		},
 	}
 	if m.learner, err = newLearner(c, m.llm, &m.background); err != nil {

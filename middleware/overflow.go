@@ -24,6 +24,10 @@ func (x *exchange) afterOverflow(p plan, first *answer) {
 // relearn takes in what an overflow error says and decides again.
 func (x *exchange) relearn(p plan, r refusal.Refusal) (again plan, err error) {
 	defer x.traceFold()(&again, &err)
+	defer x.endTurn()
+	if err := x.takeTurn(); err != nil {
+		return plan{}, err
+	}
 	if x.view == nil { // the length gate or an unknown window ended the measuring
 		if reason := x.scan(); reason != "" {
 			return x.asItCame(reason), nil

@@ -20,6 +20,7 @@ import (
 // the exchange, which it may outlive.
 type summary struct {
 	m          *Middleware
+	bytes      int                      // of the request for which it is written
 	view       func() *compression.View // a view of one's own, since views are not shared
 	prev       *compression.Handoff
 	covered    int
@@ -37,6 +38,7 @@ func (x *exchange) job(c *candidate, covered int) ownership.Job {
 	budget.Bytes = 0 // what is shrunk for its bytes says nothing against a summary
 	s := &summary{
 		m:       x.m,
+		bytes:   len(x.captured.Decoded),
 		view:    func() *compression.View { return memo.View(req).For(model) },
 		covered: covered,
 		budget:  budget,
@@ -97,7 +99,12 @@ func (s *summary) write(ctx context.Context, a ownership.Attempt, progress func(
 	if err != nil {
 		return ownership.Draft{}, err
 	}
-	return s.accept(ctx, answer)
+	var draft ownership.Draft
+	err = s.inTurn(ctx, func() (err error) {
+		draft, err = s.accept(ctx, answer)
+		return err
+	})
+	return draft, err
 }
 
 // ask goes through the steps. A route that says that a step is too large for it
@@ -114,9 +121,9 @@ func (s *summary) ask(ctx context.Context, route summaryRoute, progress func()) 
 // steps asks step by step; each answer, checked like the last one, is the notes
 // of the next step. prompt is that of the last step that was asked.
 func (s *summary) steps(ctx context.Context, route summaryRoute, progress func()) (answer compression.Answer, prompt string, err error) {
-	script, err := s.transcript().Script(route.limits, route.per)
+	script, err := s.script(ctx, route)
 	if err != nil {
-		return answer, "", &ownership.RouteError{Failure: ownership.Failure{Class: "window", Climb: true}, Err: err}
+		return answer, "", err
 	}
 	v, notes, call := s.view(), "", route.call
 	for i := range script.Len() {
@@ -131,6 +138,17 @@ func (s *summary) steps(ctx context.Context, route summaryRoute, progress func()
 		}
 	}
 	return answer, call.Prompt, nil
+}
+
+// script is the steps of the transcript for a route.
+func (s *summary) script(ctx context.Context, route summaryRoute) (script *compression.Script, err error) {
+	err = s.inTurn(ctx, func() (err error) {
+		if script, err = s.transcript().Script(route.limits, route.per); err != nil {
+			return &ownership.RouteError{Failure: ownership.Failure{Class: "window", Climb: true}, Err: err}
+		}
+		return nil
+	})
+	return script, err
 }
 
 // step is one call.

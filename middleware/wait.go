@@ -58,10 +58,14 @@ func (x *exchange) lookUpAttempt() {
 // takes the fold without a model if none comes in time.
 func (x *exchange) wait(c *candidate, covered int, readErr error) (plan, error) {
 	flight := x.ask(c, covered)
+	x.endTurn()
 	began := time.Now()
 	ended := x.await(flight)
 	x.report.Wait += time.Since(began)
 	if err := x.ctx().Err(); err != nil {
+		return plan{}, err
+	}
+	if err := x.takeTurn(); err != nil {
 		return plan{}, err
 	}
 	if !ended {
