@@ -30,11 +30,7 @@ func (s *heldStore) Read(ctx context.Context, k ownership.Key, known []ownership
 	s.mu.Unlock()
 	if hold {
 		s.reading <- struct{}{}
-		select {
-		case <-s.release:
-		case <-ctx.Done():
-			return ownership.View{}, ctx.Err()
-		}
+		<-s.release // whatever ctx says: else they would come one after another
 	}
 	return s.Store.Read(ctx, k, known)
 }
@@ -69,6 +65,8 @@ func TestNoTurnIsHeldWhileTheStoreIsWaitedFor(t *testing.T) {
 	n := crowd()
 	s := &heldStore{Store: memstore.New(memstore.Options{}), reading: make(chan struct{}, n), release: make(chan struct{}), hold: n}
 	g := newGateway(t, options{store: s})
+	release := sync.OnceFunc(func() { close(s.release) })
+	t.Cleanup(release)
 	answers := g.crowd(t, n)
 	for range n {
 		come(t, s.reading, "a read of the store")
@@ -76,7 +74,7 @@ func TestNoTurnIsHeldWhileTheStoreIsWaitedFor(t *testing.T) {
 	if a := g.post(t, request(talk("beside", 40))); a.fold() != "committed" {
 		t.Errorf("beside %d that wait for the store: %s", n, a.header.Get("Foldgate-Fold"))
 	}
-	close(s.release)
+	release()
 	for i, a := range answers() {
 		if a.err != nil || a.status != http.StatusOK {
 			t.Errorf("request %d: %d, %v", i, a.status, a.err)
@@ -88,12 +86,14 @@ func TestNoTurnIsHeldWhileTheStoreIsWaitedFor(t *testing.T) {
 // folded without a model at once.
 func TestNoTurnIsHeldWhileASummaryIsWaitedFor(t *testing.T) {
 	n := max(crowd(), ownership.DefaultMaxAttempts)
-	asked, release := make(chan struct{}, n), make(chan struct{})
+	asked, released := make(chan struct{}, n), make(chan struct{})
+	release := sync.OnceFunc(func() { close(released) })
 	g := newGateway(t, options{sum: newStub(t, func(w http.ResponseWriter, r *http.Request, c stubCall) {
 		asked <- struct{}{}
-		<-release
+		<-released
 		answerSummary(summaryText)(w, r, c)
 	})})
+	t.Cleanup(release)
 	answers := g.crowd(t, n)
 	for range ownership.DefaultMaxAttempts {
 		come(t, asked, "a call of the summarizer")
@@ -101,7 +101,7 @@ func TestNoTurnIsHeldWhileASummaryIsWaitedFor(t *testing.T) {
 	if a := g.post(t, request(talk("beside", 40))); a.fold() != "fallback" || a.reason() != "full" {
 		t.Errorf("beside %d that wait for a summary: %s", n, a.header.Get("Foldgate-Fold"))
 	}
-	close(release)
+	release()
 	for i, a := range answers() {
 		if a.err != nil || a.status != http.StatusOK {
 			t.Errorf("request %d: %d, %v", i, a.status, a.err)
