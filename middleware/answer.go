@@ -10,31 +10,23 @@ import (
 func (x *exchange) setHead(h http.Header) {
 	x.lookUpAttempt()
 	stripFoldgate(h)
-	for name, value := range x.fields() {
-		h[name] = []string{value}
+	values := make([]string, 0, 4) // one allocation for all
+	set := func(name, value string) {
+		values = append(values, value)
+		h[name] = values[len(values)-1 : len(values) : len(values)]
 	}
-}
-
-// fields are the Foldgate response fields as they stand now.
-func (x *exchange) fields() map[string]string {
-	f := map[string]string{
-		"Foldgate-Fold": foldHeader{Kind: x.report.Kind, Reason: x.report.Reason, Retried: x.report.Retried}.String(),
-	}
+	set(headerFold, foldHeader{Kind: x.report.Kind, Reason: x.report.Reason, Retried: x.report.Retried}.String())
 	tokens := tokensHeader{Before: int(x.report.Before), After: int(x.report.After), Window: int(x.report.Window), Source: string(x.report.Source)}
 	if x.report.Before == 0 {
 		tokens.Before, tokens.After = -1, -1
 	}
-	if tokens.Source == "" {
-		tokens.Source = "unknown"
-	}
-	f["Foldgate-Tokens"] = tokens.String()
+	set(headerTokens, tokens.String())
 	if x.key != "" {
-		f["Foldgate-Key"] = keyHeader(string(x.key))
+		set(headerKey, keyHeader(string(x.key)))
 	}
 	if x.attempt.Outcome != "" {
-		f["Foldgate-Attempt"] = x.attempt.String()
+		set(headerAttempt, x.attempt.String())
 	}
-	return f
 }
 
 // done is called once, however the request ended.
@@ -65,15 +57,18 @@ func (x *exchange) touch() {
 // log writes the request's one line: ids hashed, nothing of bodies or
 // credentials.
 func (x *exchange) log() {
+	if !x.m.cfg.Logger.Enabled(x.ctx(), slog.LevelInfo) {
+		return
+	}
 	r := &x.report
-	attrs := []slog.Attr{
+	attrs := append(make([]slog.Attr, 0, 16),
 		slog.String("fold", r.Kind),
 		slog.String("reason", r.Reason),
 		slog.Int("status", r.Status),
 		slog.Int("body_bytes", r.BodyBytes),
 		slog.Float64("added_ms", milliseconds(r.Added)),
 		slog.Float64("total_ms", milliseconds(r.Total)),
-	}
+	)
 	if r.Status == 0 {
 		attrs = append(attrs, slog.Bool("hung_up", true))
 	}
