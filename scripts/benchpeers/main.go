@@ -203,6 +203,7 @@ func parts() []part {
 		{"growth", (*bench).partGrowth},
 		{"scale", (*bench).partScale},
 		{"memory", (*bench).partMemory},
+		{"alone", (*bench).partAlone},
 	}
 }
 

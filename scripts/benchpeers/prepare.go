@@ -35,6 +35,11 @@ func prepare(o *options, stderr io.Writer) error {
 	if err := build(root, nil, append(argv, "./cmd/gateway")...); err != nil {
 		return err
 	}
+	if slices.Contains(o.parts, "alone") {
+		if err := buildAlone(o, root); err != nil {
+			return err
+		}
+	}
 	if !slices.Contains(o.parts, "peers") {
 		return nil
 	}
