@@ -69,6 +69,13 @@
 // where they stand, never what they say. OwnText takes them off again, so that a
 // folded request can be folded by another gateway behind this one.
 //
+// Messages are read for it once, in runs of some 64 KB: a run keeps where its
+// passages stand and which terms each holds, terms as hashes under a key of the
+// Memo, and is named by all the bytes that it was made of. A new question is looked
+// up in them, so it costs what its answer is long, and nothing of the choice depends
+// on what was remembered: two terms would have to share 64 bits of a hash whose key
+// nobody knows.
+//
 // # The exit gate
 //
 // Two limits: the tokens of the window and, where it is known, the bytes of a

@@ -122,8 +122,8 @@ func frameOpenings() [5]string {
 func withoutLikes(s string) string {
 	var b strings.Builder
 	from, openings := 0, frameOpenings()
-	for i := range len(s) {
-		if s[i] == '[' && opensFrame(s[i+1:], openings[:]) {
+	for i := nextByte(s, 0, '['); i < len(s); i = nextByte(s, i+1, '[') {
+		if opensFrame(s[i+1:], openings[:]) {
 			b.WriteString(s[from:i])
 			b.WriteByte('(')
 			from = i + 1

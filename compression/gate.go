@@ -161,6 +161,17 @@ func (v *View) costOf(i int, f form) Tokens {
 	if f == (form{}) {
 		return v.reference(i) + extra
 	}
+	key := v.formKey(i, f)
+	if known, ok := v.memo.get(key); ok && known.knows(knowsReference) {
+		return Tokens(known.reference) + extra
+	}
+	n := v.cost(&v.Messages[i], f)
+	v.memo.put(key, fact{reference: int32(n), known: knowsReference})
+	return n + extra
+}
+
+// formKey names message i in a form, as far as its count depends on it.
+func (v *View) formKey(i int, f form) memoKey {
 	v.fact(i, knowsDigest)
 	flags := uint64(0)
 	if f.split {
@@ -174,13 +185,7 @@ func (v *View) costOf(i int, f form) Tokens {
 		name = binary.AppendUvarint(name, n)
 	}
 	name = append(append(name, f.lead...), f.recall...)
-	key := v.memo.keyOf(kindShrunk, name)
-	if known, ok := v.memo.get(key); ok && known.knows(knowsReference) {
-		return Tokens(known.reference) + extra
-	}
-	n := v.cost(&v.Messages[i], f)
-	v.memo.put(key, fact{reference: int32(n), known: knowsReference})
-	return n + extra
+	return v.memo.keyOf(kindShrunk, name)
 }
 
 // growth is how many bytes longer message i is in a form than as it came.

@@ -19,7 +19,7 @@ import (
 // Bounds of the ledger: blocks, and messages in all of them, about 130 bytes each.
 const (
 	ledgerBlocks   = 1 << 15
-	ledgerMessages = 1 << 17
+	ledgerMessages = 1 << 16
 	ledgerShards   = 16
 )
 

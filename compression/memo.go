@@ -58,10 +58,10 @@ type Memo struct {
 }
 
 // NewMemo makes a Memo for about the given number of messages, at roughly 130
-// bytes each, and as many in the beginnings of bodies (see Look) whatever the
-// number. Numbers below one count as one.
+// bytes each; beside them at most 10 MiB for the beginnings of bodies (see Look),
+// and 58 MiB for what recall looks up. Numbers below one count as one.
 func NewMemo(entries int) *Memo {
-	m := &Memo{tagger: tag.New(), choices: choices{chosen: clock.New[memoKey, []passage](choicesMost, passagesMost)}, ledger: newLedger()}
+	m := &Memo{tagger: tag.New(), choices: newChoices(), ledger: newLedger()}
 	each := max(1, (entries+memoShards-1)/memoShards)
 	for i := range m.shards {
 		m.shards[i].facts = clock.New[memoKey, fact](each, 0)

@@ -2,7 +2,6 @@ package compression
 
 import (
 	"cmp"
-	"crypto/sha256"
 	"encoding/binary"
 	"slices"
 	"strconv"
@@ -20,6 +19,7 @@ type recall struct {
 	text  string
 	frame frame
 	best  []passage // those that are in it, best first
+	told  *tellings
 }
 
 // passage is a piece of what a covered message says, by its place in told.
@@ -47,13 +47,16 @@ func (v *View) recall(h Handoff, b window.Budget) recall {
 	if user < v.Head+h.Covered {
 		asker = user - v.Head // stands there verbatim
 	}
-	key := v.memo.recallKey(h, question, asker, room)
-	chosen, known := v.memo.choices.get(key)
-	if !known {
-		chosen = v.choose(h, question, asker, room)
-		v.memo.choices.put(key, chosen)
+	handoff := v.memo.keyOf(kindHandoff, []byte(h.Text))
+	key := v.memo.recallKey(h, handoff, question, asker, room)
+	t := &tellings{view: v}
+	if chosen, known := v.memo.choices.get(key); known {
+		return v.quote(t, fitting(recallFrames(), room), chosen)
 	}
-	return v.quote(fitting(recallFrames(), room), chosen)
+	r, n := v.choose(t, v.teller(h.Text, handoff), h.Covered, question, asker, room)
+	v.memo.choices.put(key, r.best)
+	v.learnRecalled(user, r, n)
+	return r
 }
 
 // recallTokens is the most that recalled passages may take, frame included, in
@@ -66,8 +69,7 @@ func recallTokens(b window.Budget) Tokens {
 }
 
 // recallKey names everything that a choice depends on.
-func (m *Memo) recallKey(h Handoff, question string, asker int, room Tokens) memoKey {
-	handoff := sha256.Sum256([]byte(h.Text))
+func (m *Memo) recallKey(h Handoff, handoff memoKey, question string, asker int, room Tokens) memoKey {
 	name := append([]byte(nil), h.Digest[:]...)
 	name = append(name, handoff[:]...)
 	for _, n := range [...]int{h.Covered, asker, int(room)} {
@@ -103,12 +105,37 @@ func (v *View) told(p int) string {
 	return b.String()
 }
 
+// tellings is what messages say, each read once for a request.
+type tellings struct {
+	view  *View
+	texts map[int32]string
+}
+
+func (t *tellings) all(message int32) string {
+	text, ok := t.texts[message]
+	if !ok {
+		if t.texts == nil {
+			t.texts = make(map[int32]string)
+		}
+		text = t.view.told(int(message))
+		t.texts[message] = text
+	}
+	return text
+}
+
+// of is what a passage says.
+func (t *tellings) of(p passage) string {
+	text := t.all(p.message)
+	start, end := min(int(p.start), len(text)), min(int(p.end), len(text))
+	return text[start:max(start, end)]
+}
+
 // less is the recall with so many of its best passages.
-func (v *View) less(r recall, n int) recall { return v.quote(r.frame, r.best[:n]) }
+func (v *View) less(r recall, n int) recall { return v.quote(r.told, r.frame, r.best[:n]) }
 
 // quote writes passages, given best first, in a frame and in the order of the conversation.
 // Neighbours in one message are one quotation.
-func (v *View) quote(f frame, best []passage) recall {
+func (v *View) quote(t *tellings, f frame, best []passage) recall {
 	if len(best) == 0 {
 		return recall{}
 	}
@@ -120,7 +147,7 @@ func (v *View) quote(f frame, best []passage) recall {
 	b.WriteString(f.head)
 	for i := 0; i < len(chosen); {
 		message := chosen[i].message
-		text := v.told(int(message))
+		text := t.all(message)
 		for ; i < len(chosen) && chosen[i].message == message; i++ {
 			start := chosen[i].start
 			for i+1 < len(chosen) && chosen[i+1].message == message && blank(text, chosen[i].end, chosen[i+1].start) {
@@ -129,11 +156,11 @@ func (v *View) quote(f frame, best []passage) recall {
 			if b.Len() > len(f.head) {
 				b.WriteByte('\n')
 			}
-			b.WriteString(v.quotation(passage{message, start, chosen[i].end}, text))
+			b.WriteString(v.quotation(message, t.of(passage{message, start, chosen[i].end})))
 		}
 	}
 	b.WriteString(f.tail)
-	return recall{text: b.String(), frame: f, best: best}
+	return recall{text: b.String(), frame: f, best: best, told: t}
 }
 
 // gapMost is the most white space between two passages that are one quotation, in
@@ -146,10 +173,9 @@ func blank(text string, from, to int32) bool {
 	return from <= to && to-from <= gapMost && int(to) <= len(text) && strings.TrimSpace(text[from:to]) == ""
 }
 
-// quotation is one passage with its role and position.
-func (v *View) quotation(p passage, text string) string {
-	start, end := min(int(p.start), len(text)), min(int(p.end), len(text))
-	return v.speaker(int(p.message)) + quoted(text[start:max(start, end)])
+// quotation is a passage with its role and position.
+func (v *View) quotation(message int32, text string) string {
+	return v.speaker(int(message)) + quoted(text)
 }
 
 // quoted is a passage as it may stand in the frame: nothing in it reads as a
@@ -158,8 +184,8 @@ func quoted(s string) string {
 	s = unframed(s)
 	var b strings.Builder
 	from := 0
-	for i := range len(s) {
-		if s[i] == '#' && labelled(s[i:]) && beginsLine(s[:i]) {
+	for i := nextByte(s, 0, '#'); i < len(s); i = nextByte(s, i+1, '#') {
+		if labelled(s[i:]) && beginsLine(s[:i]) {
 			b.WriteString(s[from:i])
 			from = i + 1
 		}
@@ -169,6 +195,14 @@ func quoted(s string) string {
 	}
 	b.WriteString(s[from:])
 	return b.String()
+}
+
+// nextByte is the first place from at on where c stands in s; len(s) where none does.
+func nextByte(s string, at int, c byte) int {
+	if i := strings.IndexByte(s[at:], c); i >= 0 {
+		return at + i
+	}
+	return len(s)
 }
 
 // beginsLine reports whether what follows s is the first on its line that can be

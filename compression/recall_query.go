@@ -1,6 +1,7 @@
 package compression
 
 import (
+	"hash/maphash"
 	"strings"
 	"unicode/utf8"
 )
@@ -13,13 +14,12 @@ const (
 
 // query is what a question asks for, and how rare that is in the middle.
 type query struct {
-	index map[string]int32
+	index map[uint64]struct{}
 	terms []queryTerm
-	sizes [256]uint64 // by first byte, a bit for each size of a term that begins so
-	folds []byte      // scratch
 }
 
 type queryTerm struct {
+	hash     uint64 // the name that it has in runs
 	kind     termKind
 	pair     bool // two characters of a script without spaces
 	filler   bool
@@ -46,19 +46,20 @@ func eachTerm(s string, visit func(string, termKind)) {
 	})
 }
 
-func newQuery(question string) *query {
-	q := &query{index: make(map[string]int32)}
+func newQuery(question string, seed maphash.Seed) *query {
+	q := &query{index: make(map[uint64]struct{})}
+	var folds []byte
 	head, tail := clipWords(question, questionPart, questionPart)
 	for _, part := range [...]string{head, tail} {
 		eachTerm(part, func(t string, kind termKind) {
-			q.folds = folded(q.folds[:0], t)
-			if _, ok := q.index[string(q.folds)]; ok || len(q.terms) == questionMost {
+			folds = folded(folds[:0], t)
+			hash := maphash.Bytes(seed, folds)
+			if _, ok := q.index[hash]; ok || len(q.terms) == questionMost {
 				return
 			}
-			q.index[string(q.folds)] = int32(len(q.terms))
-			q.sizes[q.folds[0]] |= 1 << min(len(q.folds), 63)
+			q.index[hash] = struct{}{}
 			r, size := utf8.DecodeRuneInString(t)
-			q.terms = append(q.terms, queryTerm{kind: kind, pair: size < len(t) && unspaced(r), filler: filler(string(q.folds))})
+			q.terms = append(q.terms, queryTerm{hash: hash, kind: kind, pair: size < len(t) && unspaced(r), filler: filler(string(folds))})
 		})
 	}
 	return q
@@ -80,20 +81,6 @@ func folded(dst []byte, t string) []byte {
 		dst = append(dst, c)
 	}
 	return dst
-}
-
-// find is the number of a term of the question.
-func (q *query) find(t string) (int32, bool) {
-	c := t[0]
-	if capital(c) {
-		c += 'a' - 'A'
-	}
-	if c < utf8.RuneSelf && q.sizes[c] == 0 || c >= 0xE0 && q.sizes[c]&(1<<min(len(t), 63)) == 0 {
-		return 0, false
-	}
-	q.folds = folded(q.folds[:0], t)
-	id, ok := q.index[string(q.folds)]
-	return id, ok
 }
 
 // weigh fixes how rare each term is among n passages.
@@ -128,29 +115,6 @@ const (
 	askBits   = 7 * 256 // together as rare as one passage in 128
 	askNamed  = 3 * 256 // an identifier in an eighth of the passages and less
 )
-
-// asks reports whether the question asks for something that was said, and does
-// not merely drive on, agree or thank.
-func (q *query) asks(all []scored) bool {
-	for i := range all {
-		bits, halves, own := int64(0), 0, false
-		for _, h := range all[i].hits {
-			switch t := &q.terms[h.term]; {
-			case t.telling == 0:
-			case t.kind >= termJoin && t.telling >= askNamed:
-				return true
-			case t.pair:
-				bits, halves, own = bits+t.telling/2, halves+1, true
-			default:
-				bits, halves, own = bits+t.telling, halves+2, own || !t.filler
-			}
-		}
-		if own && halves >= askHalf && bits >= askBits {
-			return true
-		}
-	}
-	return false
-}
 
 // filler reports whether a word is of those with which people drive on, agree,
 // greet and thank. In other languages than English such messages are so few words

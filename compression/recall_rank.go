@@ -1,228 +1,171 @@
 package compression
 
-import (
-	"cmp"
-	"slices"
-	"strings"
-	"unicode/utf8"
-)
+import "slices"
 
-// Sizes of what is looked up.
-const (
-	passageMax = 700 // bytes of a passage
-	vainTries  = 16  // passages that did not fit, after which it is full
-)
-
-// scored is a passage of the middle with the terms of the question in it.
-type scored struct {
-	passage
-	length int32 // terms, all of them
-	hits   []hit
-	own    int64 // by its own words
-	score  int64 // by its neighbours' as well
+// ranking is the passages of the middle by what a question asks for. They are
+// numbered in the order of the conversation, those of the asking message left out.
+type ranking struct {
+	q      *query
+	parts  []part
+	n      int   // passages
+	length int64 // terms in all of them
+	hits   []hits
+	score  []int64 // of each passage
 }
 
-type hit struct{ term, times int32 }
+// part is passages of a run that follow one another: from its number from up to
+// its number to. The first of them is number base of all.
+type part struct {
+	*run
+	from, to, base int
+}
+
+// hits is the passages of one part that hold a term.
+type hits struct {
+	term, part int
+	posts      []posting
+}
 
 // choose is the choice itself: the best passages of the covered messages, best
-// first, with their frame in at most room tokens.
-func (v *View) choose(h Handoff, question string, asker int, room Tokens) []passage {
-	q := newQuery(question)
+// first, with their frame in at most room tokens; and how many they are.
+func (v *View) choose(t *tellings, tells teller, covered int, question string, asker int, room Tokens) (recall, Tokens) {
+	q := newQuery(question, v.memo.choices.runs.seed)
 	if len(q.terms) == 0 {
+		return recall{}, 0
+	}
+	r := v.search(q, covered, asker)
+	q.weigh(r.n)
+	if !r.asks() {
+		return recall{}, 0
+	}
+	r.rank()
+	return v.fill(t, r, tells, room)
+}
+
+// search finds the passages of the first covered messages that hold the terms of
+// the question.
+func (v *View) search(q *query, covered, asker int) *ranking {
+	r := &ranking{q: q}
+	v.eachRun(covered, func(known *run) {
+		from, to := known.saidBy(asker)
+		r.add(known, 0, from)
+		r.add(known, to, len(known.passages))
+	})
+	return r
+}
+
+// saidBy is the passages of a message, by their numbers.
+func (r *run) saidBy(message int) (from, to int) {
+	at := func(message int) int {
+		i, _ := slices.BinarySearchFunc(r.passages, message, func(p passage, m int) int { return int(p.message) - m })
+		return i
+	}
+	return at(message), at(message + 1)
+}
+
+// add takes passages of a run, and what they hold of the question.
+func (r *ranking) add(known *run, from, to int) {
+	if from == to {
+		return
+	}
+	for _, n := range known.lengths[from:to] {
+		r.length += int64(n)
+	}
+	for i := range r.q.terms {
+		t := &r.q.terms[i]
+		if posts := between(known.of(t.hash), from, to); len(posts) > 0 {
+			t.passages += int32(len(posts)) //nolint:gosec // fewer than passages
+			r.hits = append(r.hits, hits{i, len(r.parts), posts})
+		}
+	}
+	r.parts = append(r.parts, part{known, from, to, r.n})
+	r.n += to - from
+}
+
+// between is the postings of the passages from one number up to another.
+func between(posts []posting, from, to int) []posting {
+	at := func(number int) int {
+		i, _ := slices.BinarySearchFunc(posts, number, func(p posting, n int) int { return p.number() - n })
+		return i
+	}
+	if len(posts) == 0 {
 		return nil
 	}
-	texts, all := v.search(q, h.Covered, asker)
-	q.weigh(len(all))
-	if !q.asks(all) {
-		return nil
-	}
-	q.score(all)
-	return v.fill(texts, all, h.Text, room)
+	return posts[at(from):at(to)]
 }
 
-// search divides the first covered messages into passages and counts the terms
-// of the question in each.
-func (v *View) search(q *query, covered, asker int) (texts []string, all []scored) {
-	texts = make([]string, covered)
-	times := make([]int32, len(q.terms))
-	var hits []hit
-	for p := range covered {
-		if p == asker {
-			continue
-		}
-		texts[p] = v.told(p)
-		passages(texts[p], func(start, end int) {
-			s := scored{passage: passage{int32(p), int32(start), int32(end)}}
-			from := len(hits)
-			eachTerm(texts[p][start:end], func(t string, _ termKind) {
-				s.length++
-				id, ok := q.find(t)
-				if !ok {
-					return
-				}
-				if times[id]++; times[id] == 1 {
-					hits = append(hits, hit{term: id})
-				}
-			})
-			s.hits = hits[from:len(hits):len(hits)]
-			for i := range s.hits {
-				id := s.hits[i].term
-				s.hits[i].times, times[id] = times[id], 0
-				q.terms[id].passages++
-			}
-			all = append(all, s)
-		})
-	}
-	return texts, all
-}
-
-// passages divides a text into pieces of at most passageMax bytes, at line ends,
-// else at sentence ends, else at spaces, else between words, and calls visit for
-// those that are not blank. A run without any such place is data: a piece of it
-// would read as a name of its own, so it is in no passage.
-func passages(text string, visit func(start, end int)) {
-	for at := 0; at < len(text); {
-		end := len(text)
-		if end-at > passageMax {
-			n := divide(text[at:])
-			if n == 0 {
-				at = wordStart(text, at+passageMax)
-				continue
-			}
-			end = at + n
-		}
-		piece := text[at:end]
-		left := len(piece) - len(strings.TrimLeft(piece, " \t\r\n"))
-		if body := strings.TrimRight(piece[left:], " \t\r\n"); body != "" {
-			visit(at+left, at+left+len(body))
-		}
-		at = end
+// each visits the passages that hold a term: by their number among all, and among
+// those of their run.
+func (r *ranking) each(h *hits, visit func(number, of int, p *part, times int64)) {
+	p := &r.parts[h.part]
+	for _, post := range h.posts {
+		visit(p.base+post.number()-p.from, post.number(), p, post.times())
 	}
 }
 
-// divide is where the first piece of a text that is too long ends: the last best
-// place in its second half, else between two words; 0 where one run fills it.
-func divide(s string) int {
-	best, rank := wordEnd(s, passageMax), 0
-	for i := passageMax / 2; i < passageMax-1; i++ {
-		r := 0
-		switch c := s[i]; {
-		case c == '\n':
-			r = 4
-		case c == 'n' && s[i-1] == '\\' && !pathOf(s[:i-1]): // a line end inside JSON
-			r = 3
-		case (c == '.' || c == '!' || c == '?' || c == ';' || c == '}') && (s[i+1] == ' ' || s[i+1] == ','):
-			r = 2
-		case strings.HasPrefix(s[i:], "。"), strings.HasPrefix(s[i:], "！"), strings.HasPrefix(s[i:], "？"), strings.HasPrefix(s[i:], "।"):
-			i += utf8.UTFMax - 2 // all are three bytes; at the last
-			r = 2
-		case c == ' ':
-			r = 1
-		}
-		if r > 0 && r >= rank && i < passageMax {
-			best, rank = i+1, r
-		}
-	}
-	return best
-}
-
-// pathOf reports whether s ends inside a path with backslashes, C:\dir, or with a
-// backslash that is written as two: what follows is a name then, and no escape.
-func pathOf(s string) bool {
-	if strings.HasSuffix(s, `\`) {
-		return true
-	}
-	run := s[max(0, len(s)-maxTerm):]
-	run = run[strings.LastIndexAny(run, " \t\r\n")+1:]
-	for i := 1; i < len(run); i++ {
-		drive := run[i] == ':' && letter(run[i-1]) && (i == 1 || !letterOrDigit(run[i-2]))
-		if drive && (i+1 == len(run) || run[i+1] == '\\') {
+// asks reports whether the question asks for something that was said, and does
+// not merely drive on, agree or thank.
+func (r *ranking) asks() bool {
+	for i := range r.q.terms {
+		if t := &r.q.terms[i]; t.kind >= termJoin && t.telling >= askNamed {
 			return true
 		}
 	}
-	return false
+	type sum struct {
+		bits   int64
+		halves int32
+		own    bool
+	}
+	sums := make([]sum, r.n)
+	asks := false
+	for i := range r.hits {
+		t := &r.q.terms[r.hits[i].term]
+		if t.telling == 0 {
+			continue
+		}
+		add := sum{t.telling, 2, !t.filler}
+		if t.pair {
+			add = sum{t.telling / 2, 1, true}
+		}
+		r.each(&r.hits[i], func(number, _ int, _ *part, _ int64) {
+			s := &sums[number]
+			s.bits, s.halves, s.own = s.bits+add.bits, s.halves+add.halves, s.own || add.own
+			asks = asks || s.own && s.halves >= askHalf && s.bits >= askBits
+		})
+	}
+	return asks
 }
 
-// score ranks by BM25 (k1 1.2, b 0.5), and gives each passage seven tenths of its
+// rank scores by BM25 (k1 1.2, b 0.5), and gives each passage seven tenths of its
 // better neighbour's: an answer stands beside what it answers.
-func (q *query) score(all []scored) {
-	sum := int64(0)
-	for i := range all {
-		sum += int64(all[i].length)
+func (r *ranking) rank() {
+	average := max(1, r.length/int64(max(1, r.n)))
+	own := make([]int64, r.n)
+	for i := range r.hits {
+		weight := r.q.terms[r.hits[i].term].weight * 1024
+		r.each(&r.hits[i], func(number, of int, p *part, times int64) {
+			own[number] += weight * (22 * times * average) / (10*times*average + 6*average + 6*int64(p.lengths[of]))
+		})
 	}
-	average := max(1, sum/int64(max(1, len(all))))
-	for i := range all {
-		s := &all[i]
-		for _, h := range s.hits {
-			times := int64(h.times)
-			s.own += q.terms[h.term].weight * 1024 * (22 * times * average) / (10*times*average + 6*average + 6*int64(s.length))
-		}
-	}
-	for i := range all {
+	r.score = make([]int64, r.n)
+	for i := range own {
 		near := int64(0)
 		if i > 0 {
-			near = all[i-1].own
+			near = own[i-1]
 		}
-		if i+1 < len(all) {
-			near = max(near, all[i+1].own)
+		if i+1 < len(own) {
+			near = max(near, own[i+1])
 		}
-		all[i].score = all[i].own + near*7/10
+		r.score[i] = own[i] + near*7/10
 	}
 }
 
-// fill takes the best passages until room is full, but for those that the
-// handoff tells already or that came already.
-func (v *View) fill(texts []string, all []scored, handoff string, room Tokens) []passage {
-	order := make([]int32, 0, len(all))
-	for i := range all {
-		if all[i].score > 0 {
-			order = append(order, int32(i))
-		}
+// at is the passage with a number among all: its run, and its number there.
+func (r *ranking) at(number int) (*run, int) {
+	i, ok := slices.BinarySearchFunc(r.parts, number, func(p part, n int) int { return p.base - n })
+	if !ok {
+		i--
 	}
-	slices.SortFunc(order, func(a, b int32) int { // of equals the newer first
-		return cmp.Or(cmp.Compare(all[b].score, all[a].score), cmp.Compare(b, a))
-	})
-	f := fitting(recallFrames(), room)
-	left := room - v.tokens(f.head+f.tail)
-	seen := make(map[string]bool)
-	var chosen []passage
-	for vain := 0; len(order) > 0 && vain < vainTries && left > 0; order = order[1:] {
-		p := all[order[0]].passage
-		text := texts[p.message][p.start:p.end]
-		if seen[text] || said(handoff, text) {
-			continue
-		}
-		n := v.tokens(v.quotation(p, texts[p.message])) + 1
-		if n > left {
-			vain++
-			continue
-		}
-		seen[text] = true
-		left -= n
-		chosen = append(chosen, p)
-	}
-	return v.within(f, chosen, room)
-}
-
-// within is the best of the passages that take at most room together: counted
-// apart they may have come to less. What is too much goes in few steps, since each
-// counts all that is left.
-func (v *View) within(f frame, chosen []passage, room Tokens) []passage {
-	for len(chosen) > 0 {
-		n := v.tokens(v.quote(f, chosen).text)
-		if n <= room {
-			break
-		}
-		chosen = chosen[:min(len(chosen)-1, int(int64(len(chosen))*int64(room)/int64(n)))]
-	}
-	return chosen
-}
-
-// said reports whether a handoff holds every sentence of a passage.
-func said(handoff, text string) bool {
-	all := true
-	sentences(text, func(s string) {
-		all = all && strings.Contains(handoff, oneLine(s))
-	})
-	return all
+	p := &r.parts[i]
+	return p.run, p.from + number - p.base
 }
