@@ -14,26 +14,31 @@ const maxControl = 64
 // and what a tool printed must not begin a turn of the system.
 func withoutControls(s string) string {
 	var b strings.Builder
-	for at := 0; ; {
-		i := strings.IndexAny(s[at:], "<[")
-		if i < 0 {
-			if b.Len() == 0 {
-				return s
-			}
-			b.WriteString(s[at:])
-			return b.String()
+	from := 0
+	less, square := nextByte(s, 0, '<'), nextByte(s, 0, '[')
+	for {
+		at := min(less, square)
+		if at == len(s) {
+			break
 		}
-		b.WriteString(s[at : at+i])
-		at += i
-		name, size := controlAt(s[at:])
-		if size == 0 {
-			b.WriteByte(s[at])
-			at++
-			continue
+		if name, size := controlAt(s[at:]); size > 0 {
+			b.WriteString(s[from:at])
+			b.WriteString("(" + name + ")")
+			from = at + size
 		}
-		b.WriteString("(" + name + ")")
-		at += size
+		after := max(at+1, from)
+		if less < after {
+			less = nextByte(s, after, '<')
+		}
+		if square < after {
+			square = nextByte(s, after, '[')
+		}
 	}
+	if from == 0 {
+		return s
+	}
+	b.WriteString(s[from:])
+	return b.String()
 }
 
 // controlAt is the name and size of the control mark with which s begins; size

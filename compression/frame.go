@@ -2,6 +2,7 @@ package compression
 
 import (
 	"strings"
+	"sync"
 	"unicode"
 	"unicode/utf8"
 )
@@ -83,8 +84,9 @@ func (f frame) wrap(body, rules string) string {
 	return b.String()
 }
 
-// frameLines are the lines of all frames that begin or end something.
-func frameLines() []string {
+// frameLines are the lines of all frames that begin or end something. Nobody changes
+// them.
+var frameLines = sync.OnceValue(func() []string {
 	var lines []string
 	for _, part := range [...]string{
 		frameHead1, frameRules, frameTail1, frameHead2, frameTail2, recallHead1, recallTail1, recallHead2, recallTail2,
@@ -92,7 +94,7 @@ func frameLines() []string {
 		lines = append(lines, strings.Split(strings.TrimSpace(part), "\n")...)
 	}
 	return lines
-}
+})
 
 // unframed is s as it may stand in a frame: without lines of a frame, with what
 // reads like the beginning of one, and the control marks of chat templates, in
