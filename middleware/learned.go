@@ -25,8 +25,9 @@ type Learned interface {
 	Save(ctx context.Context, scope, model string, value []byte) error
 	// Load returns the values of a scope by model; none for an unknown one.
 	Load(ctx context.Context, scope string) (map[string][]byte, error)
-	// Announcements yields the Hash of every scope that is saved, until ctx ends.
-	// Some may be missing.
+	// Announcements yields the Hash of every scope that is saved, until ctx ends, and
+	// an empty string whenever listening begins: what was saved before that may have
+	// been missed, and is loaded then. Some may be missing.
 	Announcements(ctx context.Context) <-chan string
 	// Hash is the form in which a scope is announced.
 	Hash(scope string) string

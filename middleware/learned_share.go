@@ -102,6 +102,7 @@ func (l *learner) share(ctx context.Context) {
 				announced = nil // the store is closed, or polling has to do
 				continue
 			}
+			down = down && hash != "" // it is there again
 			l.hear(hash)
 		case now := <-tick.C:
 			l.poll(now)
@@ -114,8 +115,14 @@ func (l *learner) share(ctx context.Context) {
 }
 
 // hear marks a scope that was announced, unless it is not known here, or the
-// announcement is as good as our own.
+// announcement is as good as our own. Where listening only begins, all in use are
+// marked: what was saved between their load and this moment was announced to
+// nobody, and is not to be found with the next tick only.
 func (l *learner) hear(hash string) {
+	if hash == "" {
+		l.poll(time.Now())
+		return
+	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	scope, ok := l.byHash[hash]

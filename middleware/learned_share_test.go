@@ -4,8 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"net/http"
+	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -147,4 +150,109 @@ func TestWithoutTheStoreEachLearnsForItself(t *testing.T) {
 			}
 		})
 	}
+}
+
+// deafLearned is a store of lessons that announces nothing by itself: it is the
+// test that says when somebody begins to listen, and what is heard.
+type deafLearned struct {
+	heard chan string
+	told  chan struct{} // holds at most one: something was loaded or saved
+
+	shared *sharedValues
+}
+
+type sharedValues struct {
+	mu     sync.Mutex
+	values map[string]map[string][]byte
+}
+
+func newDeafLearned(shared *sharedValues) *deafLearned {
+	return &deafLearned{heard: make(chan string), told: make(chan struct{}, 1), shared: shared}
+}
+
+func (d *deafLearned) tell() {
+	select {
+	case d.told <- struct{}{}:
+	default:
+	}
+}
+
+func (d *deafLearned) Save(_ context.Context, scope, model string, value []byte) error {
+	d.shared.mu.Lock()
+	defer d.shared.mu.Unlock()
+	if d.shared.values[scope] == nil {
+		d.shared.values[scope] = map[string][]byte{}
+	}
+	d.shared.values[scope][model] = value
+	d.tell()
+	return nil
+}
+
+func (d *deafLearned) Load(_ context.Context, scope string) (map[string][]byte, error) {
+	d.shared.mu.Lock()
+	defer d.shared.mu.Unlock()
+	d.tell()
+	return maps.Clone(d.shared.values[scope]), nil
+}
+
+func (d *deafLearned) Announcements(context.Context) <-chan string { return d.heard }
+
+func (d *deafLearned) Hash(scope string) string { return scope }
+
+// scope is the one scope that there is.
+func (d *deafLearned) scope(t *testing.T) string {
+	t.Helper()
+	d.shared.mu.Lock()
+	defer d.shared.mu.Unlock()
+	if len(d.shared.values) != 1 {
+		t.Fatalf("%d scopes", len(d.shared.values))
+	}
+	return slices.Collect(maps.Keys(d.shared.values))[0]
+}
+
+// saved waits until a model's lesson is in the store.
+func (d *deafLearned) saved(t *testing.T, model string) {
+	t.Helper()
+	for limit := time.After(patience); ; {
+		d.shared.mu.Lock()
+		for _, models := range d.shared.values {
+			if models[model] != nil {
+				d.shared.mu.Unlock()
+				return
+			}
+		}
+		d.shared.mu.Unlock()
+		select {
+		case <-d.told:
+		case <-limit:
+			t.Fatalf("%s is not saved", model)
+		}
+	}
+}
+
+// A replica loads what there is and begins to listen at about the same time. What
+// another one saves between the two is announced to nobody, and what the replica
+// itself saves then is never heard of as its own: with the beginning, both are
+// made good, where the next look at the store is half a minute away.
+func TestWhatWasSavedBeforeListeningBeganIsLoaded(t *testing.T) {
+	up := newStub(t, overflowing(14000, answerStatus(400, openaiOverflow)))
+	values := &sharedValues{values: map[string]map[string][]byte{}}
+	stores := [2]*deafLearned{newDeafLearned(values), newDeafLearned(values)}
+	replica := func(i int) *gateway {
+		return newGateway(t, options{up: up, window: unruled, config: func(c *middleware.Config) { c.Learned = stores[i] }})
+	}
+	a, b := replica(0), replica(1)
+	b.post(t, request(talk("own", 30), "model", "own"))
+	stores[1].saved(t, "own")
+	b.knows(t, "missed", knowsNothing)
+	a.post(t, request(talk("taught", 30), "model", "missed"))
+	stores[0].saved(t, "missed")
+
+	stores[1].heard <- ""
+	b.knows(t, "missed", knowsLearned)
+
+	a.post(t, request(talk("taught", 30), "model", "heard"))
+	stores[0].saved(t, "heard")
+	stores[1].heard <- stores[1].scope(t)
+	b.knows(t, "heard", knowsLearned)
 }

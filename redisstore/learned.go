@@ -6,6 +6,8 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/redis/go-redis/v9"
+
 	"github.com/foldgate/foldgate/ownership"
 )
 
@@ -68,9 +70,11 @@ func (l *Learned) Load(ctx context.Context, scope string) (map[string][]byte, er
 func (l *Learned) Hash(scope string) string { return ScopeHash(scope) }
 
 // Announcements yields the ScopeHash of every scope that is saved, by any
-// replica, until ctx ends; then the channel is closed. They are hints: some may
-// be missing, so load every now and then too. A receiver that is too slow for
-// 64 of them misses the rest.
+// replica, until ctx ends; then the channel is closed. Listening begins in the
+// background, and again after a connection was lost: each time an empty string
+// says that it has begun, and that what was saved before may have been missed.
+// They are hints: some may be missing, so load every now and then too. A receiver
+// that is too slow for 64 of them misses the rest, but no beginning.
 func (l *Learned) Announcements(ctx context.Context) <-chan string {
 	out := make(chan string, 64)
 	if !l.store.hub.start(func() { l.announce(ctx, out) }) {
@@ -86,20 +90,28 @@ func (l *Learned) announce(ctx context.Context, out chan<- string) {
 	// An error needs nothing here: go-redis keeps the name and subscribes when it
 	// connects again.
 	_ = pubsub.Subscribe(ctx, learnedChannel)
-	messages := pubsub.Channel()
+	messages := pubsub.ChannelWithSubscriptions()
+	var begun chan<- string // out while a beginning is to be told
 	for {
 		select {
 		case <-ctx.Done():
 			return
 		case <-l.store.hub.ended:
 			return
+		case begun <- "":
+			begun = nil
 		case m, ok := <-messages:
 			if !ok {
 				return
 			}
-			select {
-			case out <- m.Payload:
-			default:
+			switch m := m.(type) {
+			case *redis.Subscription:
+				begun = out
+			case *redis.Message:
+				select {
+				case out <- m.Payload:
+				default:
+				}
 			}
 		}
 	}

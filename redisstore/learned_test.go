@@ -77,6 +77,37 @@ func TestLearnedDropsTheOldest(t *testing.T) {
 	}
 }
 
+// Every beginning is told, the first one and that behind a lost connection: what
+// was saved before it is heard of by nobody.
+func TestAnnouncementsTellWhenTheyBegin(t *testing.T) {
+	s, server := real(t)
+	announced := open(t, redisstore.Config{URL: server.URL}).Learned().Announcements(t.Context())
+	next := func() string {
+		t.Helper()
+		select {
+		case got := <-announced:
+			return got
+		case <-time.After(patience):
+			t.Fatal("nothing is told")
+			return ""
+		}
+	}
+	for range 2 {
+		if got := next(); got != "" {
+			t.Fatalf("%q comes before the beginning", got)
+		}
+		if err := s.Learned().Save(t.Context(), "scope", "m", []byte("v")); err != nil {
+			t.Fatal(err)
+		}
+		if got := next(); got != redisstore.ScopeHash("scope") {
+			t.Fatalf("told %q behind the beginning", got)
+		}
+		if n, err := server.Client().ClientKillByFilter(t.Context(), "TYPE", "pubsub").Result(); err != nil || n == 0 {
+			t.Fatalf("%d connections cut, %v", n, err)
+		}
+	}
+}
+
 func TestAnnouncements(t *testing.T) {
 	s, server := real(t)
 	ctx, cancel := context.WithCancel(t.Context())

@@ -157,9 +157,7 @@ func (r *replica) metric(series string) (value float64) {
 // eventually asks again and again until it is so.
 func eventually(t *testing.T, what string, so func() bool) {
 	t.Helper()
-	// A replica that missed an announcement looks into the store every 30 s, which is
-	// what patience alone comes to.
-	limit := time.After(2 * patience)
+	limit := time.After(patience)
 	tick := time.NewTicker(10 * time.Millisecond)
 	defer tick.Stop()
 	for !so() {
