@@ -104,6 +104,13 @@ BENCHDOC   ?= docs/performance.md
 bench-peers: redis ## the gateway beside a bare proxy, nginx, Caddy and other gateways, into BENCHDOC; BENCHFLAGS="-quick -only pass" for less
 	$(GO) run ./scripts/benchpeers $(if $(BENCHDOC),-o $(BENCHDOC)) $(BENCHFLAGS)
 
+.PHONY: pgo
+pgo: redis ## cmd/gateway/default.pgo, by which the program is built from then on, from profiles under the load of bench-peers
+	@rm -rf bin/profiles
+	$(GO) run ./scripts/benchpeers -quick -only pass,large -profile bin/profiles
+	$(GO) tool pprof -proto bin/profiles/*-profile.pprof > bin/default.pgo
+	mv bin/default.pgo cmd/gateway/default.pgo
+
 EVALFLAGS ?=
 
 # The one setting for all recordings that measured best.
