@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"strconv"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -46,6 +47,12 @@ type backend struct {
 	huge   int64         // bytes of the plan "huge"
 	apart  time.Duration // between the pieces of the plan "trickle"
 	served chan struct{}
+
+	// later is set while small requests are measured: what a request is judged by is
+	// kept, and done in judgeKept, since counting tokens here would be in their way.
+	later bool
+	mu    sync.Mutex
+	kept  []func()
 }
 
 func newBackend(at *atomic.Pointer[ledger], window int, huge int64, apart time.Duration) (*backend, error) {
@@ -88,15 +95,39 @@ func (b *backend) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, "no request", http.StatusBadRequest)
 		return
 	}
-	if what := b.judge(raw, r.Header, asked.Messages); what != "" {
-		led.isWrong("the upstream was sent a request that is not right: %s", what)
-	}
+	b.orLater(func() {
+		if what := b.judge(raw, r.Header, asked.Messages); what != "" {
+			led.isWrong("the upstream was sent a request that is not right: %s", what)
+		}
+	})
 	if n := b.open.Add(1); n > b.peak.Load() {
 		b.peak.Store(n) // close enough: another one may be a few higher
 	}
 	defer b.open.Add(-1)
 	text := answerText(r.Header.Get(headNonce), r.Header.Get(headMark))
 	b.play(w, r, asked.Stream, text)
+}
+
+// orLater does it now, or in judgeKept.
+func (b *backend) orLater(judge func()) {
+	if !b.later {
+		judge()
+		return
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.kept = append(b.kept, judge)
+}
+
+// judgeKept judges all that was kept for later.
+func (b *backend) judgeKept() {
+	b.mu.Lock()
+	kept := b.kept
+	b.kept = nil
+	b.mu.Unlock()
+	for _, judge := range kept {
+		judge()
+	}
 }
 
 // judge says what is wrong with a request as it was forwarded.

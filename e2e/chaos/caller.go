@@ -18,6 +18,7 @@ type question struct {
 	turns  int
 	stream bool
 	plan   string // what the upstream is to do
+	bypass bool   // Foldgate is told not to look
 }
 
 // Kinds of an outcome. What they mean for a scenario is for it to say.
@@ -87,6 +88,9 @@ func newRequest(ctx context.Context, addr, nonce string, q question, body io.Rea
 	if q.conv.named {
 		h.Set("Foldgate-Conversation", q.conv.name())
 	}
+	if q.bypass {
+		h.Set("Foldgate-Bypass", "?1")
+	}
 	return req, nil
 }
 
@@ -125,6 +129,8 @@ func headers(h http.Header, q question) (fold, reason, wrong string) {
 	switch {
 	case value == "": // only where nothing was decided: the body did not come whole, a replica leaves
 		return fold, reason, ""
+	case q.bypass != (fold == "bypassed"):
+		return fold, reason, fmt.Sprintf("bypassed %t, and it was %q", q.bypass, value)
 	case q.turns <= smallTurns && (fold != "none" || reason != "under"):
 		return fold, reason, fmt.Sprintf("a small request was %q", value)
 	case fold == "unfenced" && attempt != "" && !strings.Contains(attempt, "outcome=unfenced"):

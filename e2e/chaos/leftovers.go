@@ -16,20 +16,20 @@ func (w *world) measure() error {
 		if r.descriptors, err = r.process.descriptors(); err != nil {
 			return err
 		}
+		r.descriptors -= r.link.carries()
 	}
 	return nil
 }
 
-const (
-	// pool is how many connections a replica keeps to the store at most.
-	pool = 32
-	// slack is for what comes and goes: a scrape, a timer, a connection that ends.
-	slack = 16
-)
+// slack is for what comes and goes without anything being left over: the connection
+// and the goroutine of a request of the admin plane, a timer that runs, one more
+// connection to the store that is being made or ends while it is counted.
+const slack = 4
 
 // leftovers waits until the replicas hold nothing of the requests that are over:
 // no request, body or attempt in their own counts, and as many goroutines and open
-// files as before, but for the store's pool.
+// files as before. Connections to the store are counted apart, at their link: the
+// pool keeps as many as were needed at once.
 func (w *world) leftovers(ctx context.Context) error {
 	w.caller.http.CloseIdleConnections()
 	w.upstreamLink.cut() // idle connections to the upstream are its to keep; not now
@@ -52,8 +52,8 @@ func (w *world) leftovers(ctx context.Context) error {
 			if err != nil {
 				return err
 			}
-			if n > r.descriptors+pool+slack {
-				return fmt.Errorf("%d open files, %d at the start", n, r.descriptors)
+			if store := r.link.carries(); n-store > r.descriptors+slack {
+				return fmt.Errorf("%d open files, %d of them to the store, %d others at the start", n, store, r.descriptors)
 			}
 			return nil
 		})

@@ -83,6 +83,13 @@ func (k *link) now() (fault, <-chan struct{}) {
 	return k.fault, k.changed
 }
 
+// carries is how many connections there are.
+func (k *link) carries() int {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return len(k.pairs)
+}
+
 // broken is how many connections were cut in the middle of a reply.
 func (k *link) broken() int {
 	k.mu.Lock()

@@ -5,7 +5,9 @@
 //
 //	chaos            every fault for a few seconds each
 //	chaos -for 30m   the same again and again, in random order, two at a time
-//	chaos -load      2,000 streams at once, 500 of them oversized, and no fault
+//	chaos -load      2,000 streams at once, 500 of them oversized, and no fault;
+//	                 -row, -measure and -spread make it shorter, to compare two
+//	                 programs by -gateway
 //
 // With -o the tables of that page are written anew. It ends with 1 when anything
 // was lost, wrong, left over, or changed in the store by somebody who may not.
@@ -40,6 +42,9 @@ func run(ctx context.Context, args []string) (err error) {
 	flags := flag.NewFlagSet("chaos", flag.ContinueOnError)
 	soak := flags.Duration("for", 0, "break for so long, in random order")
 	load := flags.Bool("load", false, "load without faults")
+	measure := flags.Duration("measure", loadMeasure, "with -load: how long small requests are measured beside each kind of streams")
+	spread := flags.Duration("spread", loadSpread, "with -load: over which the oversized callers begin")
+	row := flags.Int("row", 0, "with -load: only the row of that number, from 1 on")
 	page := flags.String("o", "", "the page whose tables are written")
 	seed := flags.Uint64("seed", uint64(time.Now().Unix()), "of the random order") //nolint:gosec // any number does
 	program := flags.String("gateway", "", "the program; it is built if none is given")
@@ -74,7 +79,7 @@ func run(ctx context.Context, args []string) (err error) {
 	var text string
 	switch part {
 	case "load":
-		text, err = w.underLoad(ctx)
+		text, err = w.underLoad(ctx, *measure, *spread, *row)
 	case "soak":
 		text, err = w.soak(ctx, *soak)
 	default:
@@ -147,7 +152,12 @@ func (w *world) finish(ctx context.Context, t *table, errs []error) (string, err
 	return t.text(w, left, most), errors.Join(append(errs, left, err)...)
 }
 
-func (w *world) underLoad(ctx context.Context) (string, error) {
-	res, err := loadRun(ctx, w)
+// underLoad is loadRun, of all its rows or of one.
+func (w *world) underLoad(ctx context.Context, measure, spread time.Duration, row int) (string, error) {
+	rows := loadRows()
+	if row > 0 {
+		rows = rows[min(row, len(rows))-1:][:1]
+	}
+	res, err := loadRun(ctx, w, rows, measure, spread)
 	return res.text(), errors.Join(append([]error{err, res.leftover}, failed(res.ledger))...)
 }

@@ -27,7 +27,7 @@ type replica struct {
 	ends        atomic.Int64 // times that it was killed
 	ask         http.Client  // of the admin plane
 
-	descriptors, goroutines int // after the start
+	descriptors, goroutines int // after the start; open files without the connections to the store
 }
 
 // configuration is every replica's. Times are short, so that each rule is seen at
@@ -142,7 +142,7 @@ func (r *replica) close() {
 	r.link.close()
 }
 
-// metrics reads the replica's own numbers, those without labels.
+// metrics reads the replica's own numbers. Their labels are part of the name.
 func (r *replica) metrics() (map[string]float64, error) {
 	q, err := http.NewRequestWithContext(context.Background(), http.MethodGet, "http://"+r.admin+"/metrics", nil)
 	if err != nil {

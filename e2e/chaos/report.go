@@ -108,12 +108,14 @@ func (r loadResult) text() string {
 	r.ledger.mu.Unlock()
 	fmt.Fprintf(&b, "\n%d requests in %v, at most %d answers under way at once: **%d lost, %d wrong, %d breaches of the store's invariants.** ", requests, r.took.Round(time.Second), r.atOnce, lost, wrong, store)
 	fmt.Fprintf(&b, "Left over at the end: %s.\n\n", cmp.Or(errText(r.leftover), "nothing"))
-	b.WriteString("| | |\n|---|---|\n")
+	b.WriteString("| small requests | measured | p50 | p99 | processors used: callers and servers around | both replicas | Redis | oversized streams answered |\n|---|---|---|---|---|---|---|---|\n")
+	for _, m := range r.rows {
+		fmt.Fprintf(&b, "| %s | %d | %s | %s | %.2f | %.2f | %.2f | %d |\n", m.row.name, m.small.requests, ms(m.small.p50), ms(m.small.p99), m.used.self, m.used.replicas, m.used.store, m.streams)
+	}
+	b.WriteString("\n| | |\n|---|---|\n")
 	fmt.Fprintf(&b, "| small streams answered, of %d callers | %d |\n", smallStreams, r.small)
-	fmt.Fprintf(&b, "| oversized streams answered, of %d callers | %d |\n", largeStreams, r.large)
 	fmt.Fprintf(&b, "| what callers saw | %s |\n", r.ledger.told())
-	fmt.Fprintf(&b, "| small requests beside %d small streams | p50 %s, p99 %s, %d measured |\n", smallStreams, ms(r.alone.p50), ms(r.alone.p99), r.alone.requests)
-	fmt.Fprintf(&b, "| small requests beside %d oversized streams too | p50 %s, p99 %s, %d measured |\n", largeStreams, ms(r.beside.p50), ms(r.beside.p99), r.beside.requests)
+	fmt.Fprintf(&b, "| store calls that failed | %s |\n", cmp.Or(r.failed, "none"))
 	fmt.Fprintf(&b, "| the most memory of a replica | %d MiB, of %d allowed |\n", r.memory>>20, r.memoryBound>>20)
 	return b.String()
 }

@@ -18,7 +18,8 @@ type options struct {
 	memory  int           // MiB of bodies in flight, of each replica
 	wait    string        // compression.wait
 	turns   int           // of a request that does not fit
-	sweep   time.Duration // between looks through the store
+	sweep   time.Duration // between looks through the store; 0: none but those that are asked for
+	later   bool          // what arrives upstream is judged when it is asked for
 	silence string        // upstream_timeout
 	huge    int64         // bytes of a huge answer
 	slow    time.Duration // between the bytes of a slow client
@@ -88,6 +89,7 @@ func newWorld(o options) (_ *world, err error) {
 	if w.backend, err = newBackend(&w.at, o.window, o.huge, o.apart); err != nil {
 		return nil, err
 	}
+	w.backend.later = o.later
 	if w.summary, err = newSummarizer(&w.at, o.huge); err != nil {
 		return nil, err
 	}
@@ -109,7 +111,9 @@ func newWorld(o options) (_ *world, err error) {
 	ctx, stop := context.WithCancel(context.Background())
 	w.stop = stop
 	w.auditor, w.monitor = newAuditor(w.store.client, w.registry, &w.at), newMonitor(w.store.addr, &w.at)
-	w.wait.Go(func() { w.auditor.watch(ctx, o.sweep) })
+	if o.sweep > 0 {
+		w.wait.Go(func() { w.auditor.watch(ctx, o.sweep) })
+	}
 	w.wait.Go(func() { w.monitor.watch(ctx) })
 	select {
 	case <-w.monitor.ready:
