@@ -46,7 +46,7 @@ func everyWindow(t *testing.T, m []string, visit func(f compression.Folded)) {
 	body := request(m...)
 	total := int(view(t, body).Total())
 	folds := 0
-	for size := total / 12; size < total*5/4; size += max(total/40, 1) {
+	for size := total / 12; size < total*5/4; size += max(total/either(40, 10), 1) {
 		for _, recall := range []window.Tokens{0, window.Tokens(size / 20)} {
 			b := budget(size)
 			b.Recall = recall
@@ -181,7 +181,7 @@ func TestPeersAMessageLargerThanTheWindow(t *testing.T) {
 // against it took everything back; headroom PR#2942: near the window it was
 // folded anew on every turn.
 func TestPeersTheCutStays(t *testing.T) {
-	m := working(80)
+	m := working(either(80, 55))
 	b := budget(5000)
 	last, covered, moves, turns := "", 0, 0, 0
 	for _, end := range requestEnds(m) {

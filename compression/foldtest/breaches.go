@@ -49,7 +49,7 @@ func Read(original []byte) (*Original, error) {
 // the rule "strict", the strict backends that took the original and refuse what
 // is forwarded.
 func (o *Original) Breaches(f compression.Folded, handoff string, b window.Budget) []string {
-	j := &judge{was: o.was.messages, folded: f, handoff: handoff, budget: b}
+	j := &judge{was: o.was.messages, folded: f, handoff: handoff, budget: b, told: map[int]string{}}
 	if f.Covered == 0 && bytes.Equal(o.body, f.Body) { // nothing was done to it
 		j.judgeSize()
 		return j.bad
@@ -104,7 +104,8 @@ type judge struct {
 	changed int // messages that differ by more than leading text
 	bad     []string
 
-	recalled bool // some message carries passages
+	recalled bool           // some message carries passages
+	told     map[int]string // what messages of was say, of those that were quoted
 }
 
 func (j *judge) say(rule, format string, args ...any) {

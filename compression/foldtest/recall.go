@@ -115,7 +115,11 @@ func (j *judge) judgePassage(p string, at int) error {
 	if i == at {
 		return fmt.Errorf("it quotes the message that it leads")
 	}
-	said := plain(told(j.was[i]))
+	said, read := j.told[i]
+	if !read {
+		said = plain(told(j.was[i]))
+		j.told[i] = said
+	}
 	for line := range strings.SplitSeq(passage, "\n") {
 		for piece := range strings.SplitSeq(line, "-") {
 			if piece = plain(piece); !strings.Contains(said, piece) {
