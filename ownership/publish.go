@@ -63,6 +63,7 @@ func (r *run) settled(res Result, answer <-chan error, doubt <-chan struct{}) er
 func (c *Coordinator) publish(ctx context.Context, a *attempt, d Draft, doubt chan<- struct{}) error {
 	traced, span := startOperation(c.under(ctx, a.span), c.tracer, "commit", a.Fence)
 	answer, repeats, err := "", 0, error(nil)
+	a.publishing.Store(true) // its own hint is no reason to read
 	defer func() {
 		a.published(span, answer, err)
 		endOperation(span, answer, repeats, err)

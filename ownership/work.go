@@ -24,6 +24,7 @@ type attempt struct {
 	stop       context.CancelFunc // ends the renewals
 	refused    chan error         // the refusal that the renewals brought
 	progressed atomic.Bool        // since the last renewal
+	publishing atomic.Bool        // a commit was sent: it answers a raised flag itself
 }
 
 func (a *attempt) checkpoint(d Draft) Checkpoint {
@@ -107,7 +108,7 @@ func (c *Coordinator) renew(ctx context.Context, a *attempt) {
 			if !open {
 				hints = nil
 			}
-			if !open || !c.raised(ctx, a) {
+			if !open || a.publishing.Load() || !c.raised(ctx, a) {
 				continue // the rest can wait for the tick
 			}
 		case <-tick.C:
@@ -131,8 +132,8 @@ func (c *Coordinator) renew(ctx context.Context, a *attempt) {
 	}
 }
 
-// raised looks whether a hint was about a's flag. Most are not: they tell of the
-// attempt's own commit and of its end.
+// raised looks whether a hint was about a's flag. Most are not, such as that of
+// another replica's claim.
 func (c *Coordinator) raised(ctx context.Context, a *attempt) bool {
 	known := make([]Fence, 0, len(a.State.Checkpoints))
 	for _, cp := range a.State.Checkpoints {

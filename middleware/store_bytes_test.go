@@ -1,0 +1,99 @@
+package middleware_test
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/foldgate/foldgate/compression/window"
+	"github.com/foldgate/foldgate/ownership"
+	"github.com/foldgate/foldgate/redisstore"
+	"github.com/foldgate/foldgate/redisstore/redistest"
+)
+
+// movedBy is how many bytes went over the network of a Redis server, both ways,
+// while f ran; what the question itself moves is taken off.
+func movedBy(t *testing.T, server *redistest.Server, f func()) int {
+	t.Helper()
+	total := func() int {
+		n := 0
+		for line := range strings.Lines(fmt.Sprint(server.Do("INFO", "stats"))) {
+			name, value, _ := strings.Cut(strings.TrimSpace(line), ":")
+			if name == "total_net_input_bytes" || name == "total_net_output_bytes" {
+				i, err := strconv.Atoi(value)
+				if err != nil {
+					t.Fatalf("reading %q: %v", line, err)
+				}
+				n += i
+			}
+		}
+		if n == 0 {
+			t.Fatal("the server counts no bytes")
+		}
+		return n
+	}
+	first := total()
+	question := total() - first
+	began := total()
+	f()
+	return total() - began - question
+}
+
+// The bytes of a handoff go over the network to a replica once: where it is held,
+// a reuse moves under a kilobyte, also when the store is asked again.
+func TestReuseMovesNoHandoffTwice(t *testing.T) {
+	redistest.Require(t)
+	server := redistest.Start(t)
+	text := "## Task\nTend the garden.\n## Done\n" + words("summary", 7, 1200)
+	replica := func(name string) *gateway {
+		s, err := redisstore.Open(t.Context(), redisstore.Config{URL: server.URL, Timeout: patience})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = s.Close() })
+		return newGateway(t, options{
+			store: s, replica: name, sum: newStub(t, answerSummary(text)),
+			window: window.BookConfig{Rules: []window.Rule{{Glob: "gpt-*", Total: 16_000}}},
+		})
+	}
+	a, b := replica("a"), replica("b")
+	m := request(talk("bytes", 90))
+	made := a.post(t, m)
+	if made.fold() != "committed" {
+		t.Fatalf("folded %s", made.header.Get("Foldgate-Fold"))
+	}
+	settled(t, a, made.key())
+	v, err := b.store.Store.Read(t.Context(), made.key(), nil)
+	if err != nil || len(v.State.Checkpoints) != 1 || len(v.State.Checkpoints[0].Handoff) < 4<<10 {
+		t.Fatalf("%d checkpoints, want one with 4 KB at least: %v", len(v.State.Checkpoints), err)
+	}
+	checkpoint := v.State.Checkpoints[0]
+	reuse := func(g *gateway) func() {
+		return func() {
+			if got := g.post(t, m); got.fold() != "reused" {
+				t.Errorf("folded %s", got.header.Get("Foldgate-Fold"))
+			}
+		}
+	}
+	for _, step := range []struct {
+		name        string
+		do          func()
+		least, most int
+	}{
+		{"reused where it was made", reuse(a), 0, 1 << 10},
+		{"reused elsewhere, for the first time", reuse(b), len(checkpoint.Handoff), len(checkpoint.Handoff) + 4<<10},
+		{"reused there again", reuse(b), 0, 1 << 10},
+		{"asked again by who holds it", func() {
+			if _, err := b.store.Store.Read(t.Context(), made.key(), []ownership.Fence{checkpoint.Fence}); err != nil {
+				t.Error(err)
+			}
+		}, 1, 1 << 10},
+	} {
+		n := movedBy(t, server, step.do)
+		if n < step.least || n > step.most {
+			t.Errorf("%s: %d bytes moved, want %d to %d", step.name, n, step.least, step.most)
+		}
+		t.Logf("%s: %d bytes", step.name, n)
+	}
+}
