@@ -78,6 +78,10 @@ fuzz: ## every fuzz target for FUZZTIME, 10s by default
 bench: ## every benchmark for BENCHTIME, 1s by default
 	$(GO) test -run '^$$' -bench . -benchmem -benchtime $(BENCHTIME) ./...
 
+.PHONY: benchstat
+benchstat: redis ## the hot paths' benchmarks at OLD (the parent) and NEW (HEAD), in turn, into BENCHDOC; needs benchstat's module
+	@BENCHDOC="$(BENCHDOC)" scripts/benchstat.sh $(OLD) $(NEW)
+
 .PHONY: test-browser
 test-browser: redis ## the admin plane's page in a real Chromium, in front of real gateways
 	@scripts/ensure-chromium.sh
