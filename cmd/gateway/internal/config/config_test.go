@@ -133,7 +133,7 @@ func TestEverySettingFromEverySource(t *testing.T) {
 	}
 	t.Run("the table lists no other", func(t *testing.T) {
 		t.Parallel()
-		known := map[string]bool{"admin_token_file": true, "tenant_secret_file": true, "store_keys_file": true, "summarizer.routes": true}
+		known := map[string]bool{"admin_token_file": true, "tenant_secret_file": true, "store_keys_file": true, "redis_url_file": true, "summarizer.routes": true}
 		for _, tc := range cases {
 			known[tc.path] = true
 		}
@@ -182,7 +182,8 @@ func TestConfigFileFromTheEnvironment(t *testing.T) {
 func TestSecretsFromFiles(t *testing.T) {
 	t.Parallel()
 	files := map[string]string{
-		"f.yaml":     "upstream: " + upstream + "\nadmin_token_file: /run/token\ntenant_secret_file: /run/tenant\nstore_keys_file: /run/keys\n",
+		"f.yaml":     "upstream: " + upstream + "\nadmin_token_file: /run/token\ntenant_secret_file: /run/tenant\nstore_keys_file: /run/keys\nredis_url_file: /run/redis\n",
+		"/run/redis": "rediss://:p@r:1/2\n",
 		"/run/keys":  "# two\n" + storeKeys + "\n",
 		"/run/token": "from-file\n", "/run/tenant": "tenant\r\n", "/run/other": "other",
 	}
@@ -202,8 +203,8 @@ func TestSecretsFromFiles(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if string(got.AdminToken) != string(tc.token) || string(got.TenantSecret) != "tenant" || string(got.StoreKeys) != "# two\n"+storeKeys {
-				t.Errorf("got token %q, tenant secret %q", string(got.AdminToken), string(got.TenantSecret))
+			if string(got.AdminToken) != string(tc.token) || string(got.TenantSecret) != "tenant" || string(got.StoreKeys) != "# two\n"+storeKeys || string(got.RedisURL) != "rediss://:p@r:1/2" {
+				t.Errorf("got token %q, tenant secret %q, Redis %q", string(got.AdminToken), string(got.TenantSecret), string(got.RedisURL))
 			}
 		})
 	}

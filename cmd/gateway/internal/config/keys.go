@@ -99,7 +99,7 @@ type access struct {
 // others; resolve turns them into what Config holds.
 type files struct {
 	adminToken, tenantSecret       string
-	storeKeys                      string
+	storeKeys, redisURL            string
 	summarizerURL, summarizerModel string
 	routes                         []Route
 }
@@ -110,6 +110,8 @@ const (
 	pathAdminTokenFile   = "admin_token_file"
 	pathTenantSecret     = "tenant_secret"
 	pathTenantSecretFile = "tenant_secret_file"
+	pathRedisURL         = "redis_url"
+	pathRedisURLFile     = "redis_url_file"
 	pathStoreKeys        = "store_keys"
 	pathStoreKeysFile    = "store_keys_file"
 	pathRoutes           = "summarizer.routes"

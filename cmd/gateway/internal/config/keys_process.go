@@ -5,11 +5,18 @@ func storing() []setting {
 	return []setting{
 		{
 			Key: Key{
-				Path: "redis_url", Flag: "redis-url", Value: "URL", Allowed: "the URL of a Redis deployment", Restart: true,
+				Path: pathRedisURL, Flag: "redis-url", Value: "URL", Allowed: "the URL of a Redis deployment", Restart: true,
 				Usage: "shared store; empty: a store in the process, for one replica",
-				About: "`redis://[user:pass@]host[:port][/db]` is one server, `redis+cluster://host:port,host:port` a cluster, `redis+sentinel://host,host/master[/db]` a group watched by sentinels; `rediss` in place of `redis` is TLS. It may hold a password, and a flag is visible to other users: prefer environment or file. With several replicas set tenant_secret too.",
+				About: "`redis://[user:pass@]host[:port][/db]` is one server, `redis+cluster://host:port,host:port` a cluster, `redis+sentinel://host,host/master[/db]` a group watched by sentinels; `rediss` in place of `redis` is TLS. It may hold a password, and a flag is visible to other users: prefer environment or redis_url_file. With several replicas set tenant_secret too.",
 			},
 			access: secret(func(c *Config) *Secret { return &c.RedisURL }),
+		},
+		{
+			Key: Key{
+				Path: pathRedisURLFile, Value: "FILE", Usage: "file that holds the URL of the shared store", Allowed: "a file that holds the URL", Restart: true,
+				About: "For a URL with a password in it. Line breaks at its end are left out. A reload that finds another URL there is refused.",
+			},
+			access: file(func(f *files) *string { return &f.redisURL }),
 		},
 		{
 			Key: Key{

@@ -46,18 +46,18 @@ func reload(t *testing.T, s sources, first, second string) (config.Loaded, []str
 // Every setting of the file either changes by a reload or refuses it.
 func TestReloadKnowsEverySetting(t *testing.T) {
 	t.Parallel()
-	files := map[string]string{"token": "hunter2", "tenant": "hunter3", "keys": storeKeys}
+	files := map[string]string{"token": "hunter2", "tenant": "hunter3", "keys": storeKeys, "redis": "redis://:hunter7@r:1"}
 	changed := map[string]string{ // by path, another value than the default
 		"listen": "127.0.0.1:1", "admin_listen": "127.0.0.1:2", "admin_hosts": "[a]", "admin_token": "hunter4", "admin_token_file": "token",
 		"upstream": "https://other.example", "mode": "observe", "windows": "{a: 1000}", "default_window": "32000", "advertised": "false",
 		"compression.trigger": "0.7", "compression.keep_recent": "0.2", "compression.recall": "0.05", "compression.prepare": "false",
 		"compression.wait": "1s", "compression.reserve_output": "100", "summarizer.routes": "[{name: a}]", "summarizer.idle": "10s",
-		"summarizer.ceiling": "100s", "summarizer.max_attempts": "2", "redis_url": "redis://:hunter5@r:1", "lease": "5s", "retention": "1h",
+		"summarizer.ceiling": "100s", "summarizer.max_attempts": "2", "redis_url": "redis://:hunter5@r:1", "redis_url_file": "redis", "lease": "5s", "retention": "1h",
 		"hold": "1s", "keepalive": "5s", "body_limit": "1MiB", "memory": "2GiB", "upstream_timeout": "1m", "tenant_header": "X-Team",
 		"store_keys": "plain", "store_keys_file": "keys",
 		"tenant_secret": "hunter6", "tenant_secret_file": "tenant", "drain_delay": "1s", "drain": "1s", "log_level": "warn", "log_format": "json",
 	}
-	named := map[string]string{"admin_token_file": "admin_token", "tenant_secret_file": "tenant_secret", "store_keys_file": "store_keys"} // what they are values of
+	named := map[string]string{"admin_token_file": "admin_token", "tenant_secret_file": "tenant_secret", "store_keys_file": "store_keys", "redis_url_file": "redis_url"} // what they are values of
 	for _, k := range config.Keys() {
 		if k.Path == "" {
 			continue
@@ -76,7 +76,7 @@ func TestReloadKnowsEverySetting(t *testing.T) {
 			if k.Path == "upstream" {
 				second = line
 			}
-			_, names, err := reload(t, sources{files: map[string]string{"token": files["token"], "tenant": files["tenant"], "keys": files["keys"]}}, first, second)
+			_, names, err := reload(t, sources{files: map[string]string{"token": files["token"], "tenant": files["tenant"], "keys": files["keys"], "redis": files["redis"]}}, first, second)
 			name := k.Path
 			if other := named[name]; other != "" {
 				name = other

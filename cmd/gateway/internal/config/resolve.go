@@ -18,6 +18,7 @@ const flagRoute = "summarizer"
 func (l *loader) resolve() {
 	l.secretFile(pathAdminToken, pathAdminTokenFile, l.files.adminToken, &l.config.AdminToken)
 	l.secretFile(pathTenantSecret, pathTenantSecretFile, l.files.tenantSecret, &l.config.TenantSecret)
+	l.secretFile(pathRedisURL, pathRedisURLFile, l.files.redisURL, &l.config.RedisURL)
 	l.secretFile(pathStoreKeys, pathStoreKeysFile, l.files.storeKeys, &l.config.StoreKeys)
 	l.config.Summarizer.Routes = l.files.routes
 	if l.files.summarizerURL != "" || l.files.summarizerModel != "" {
@@ -51,6 +52,7 @@ func (l *loader) secretFile(path, filePath, name string, into *Secret) {
 		return
 	}
 	*into = content
+	l.sources[path] = byFile // what is wrong with the value is looked for there
 }
 
 // secretContent is a file's content without the line break that editors leave.

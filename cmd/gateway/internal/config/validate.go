@@ -135,8 +135,8 @@ func (v *validator) redis() {
 		return
 	}
 	if err := redisstore.CheckURL(string(v.RedisURL)); err != nil {
-		s, _ := settingNamed("redis_url")
-		v.add("redis_url", "", s.Allowed+": "+strings.ReplaceAll(err.Error(), "\n", "; "))
+		s, _ := settingNamed(pathRedisURL)
+		v.add(pathRedisURL, "", s.Allowed+": "+strings.ReplaceAll(err.Error(), "\n", "; "))
 	}
 }
 
