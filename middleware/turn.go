@@ -8,10 +8,9 @@ import (
 )
 
 // turns lets only so many large requests compute at once: parse, count, plan, fold,
-// splice. What computes for milliseconds without a pause leaves the processors to
-// nobody else, and Go's scheduler takes one away after 10 ms only; many large
-// requests at once would have every small one wait for each of them. With turns the
-// large ones wait for each other, and one processor is left for all that is short.
+// splice. Many that compute for milliseconds without a pause leave the processors to
+// nobody else, and every small request waits among them. With turns the large ones
+// wait for each other, and one processor is left for all that is short.
 //
 // A turn is held while computing alone, never while the network, the store or a
 // summary is waited for. So whoever has one gives it back by itself soon, and waiting

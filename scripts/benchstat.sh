@@ -20,7 +20,7 @@ benchstat=golang.org/x/perf/cmd/benchstat@v0.0.0-20260908200009-22c9c6c9d4da
 paths=(
   "compression/chat ^Benchmark(Envelope|Parse|Canonical|Splice|Seen)\$"
   "compression/tokens ^Benchmark(Count|CountShort|Bounds)\$"
-  "compression ^Benchmark(View2MB|Deterministic1MB|Recall1MB|GateBytes)\$"
+  "compression ^Benchmark(Look|View2MB|Deterministic1MB|Recall1MB|RecallNewQuestion|GateBytes)\$"
   "compression/internal/tag ^BenchmarkTag\$"
   "compression/sse ^BenchmarkParser\$"
   "compression/redact ^BenchmarkClean\$"
