@@ -78,10 +78,10 @@ func (s *Seen) nameBlocks(body []byte) []BlockName {
 		return nil
 	}
 	names := make([]BlockName, len(body)/BlockSize)
-	var before tag.Domain
+	before := new(BlockName)
 	for i := range names {
-		names[i] = s.tagger.Of(before, body[i*BlockSize:(i+1)*BlockSize])
-		copy(before[:], names[i][:])
+		s.tagger.Put(&names[i], before[:], body[i*BlockSize:(i+1)*BlockSize])
+		before = &names[i]
 	}
 	return names
 }

@@ -45,13 +45,20 @@ func New() Tagger {
 // Of is the tag of b in a domain.
 func (t Tagger) Of(d Domain, b []byte) Tag {
 	var out Tag
+	t.Put(&out, d[:], b)
+	return out
+}
+
+// Put is Of for who has a place for the tag, and the bytes of the domain, already:
+// it allocates nothing.
+func (t Tagger) Put(out *Tag, domain, b []byte) {
+	domain = domain[:len(Domain{})]
 	if t.gcm == nil {
 		h := hmac.New(sha256.New, t.key[:])
-		h.Write(d[:])
+		h.Write(domain)
 		h.Write(b)
 		copy(out[:], h.Sum(nil))
-		return out
+		return
 	}
-	t.gcm.Seal(out[:0], d[:], nil, b)
-	return out
+	t.gcm.Seal(out[:0], domain, nil, b)
 }
