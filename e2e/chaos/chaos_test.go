@@ -5,6 +5,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"strings"
 	"testing"
 
 	"go.uber.org/goleak"
@@ -62,7 +63,7 @@ func testWorld(t *testing.T) *world {
 		t.Skip("open files and memory are read from /proc, and a full disk is /dev/full: Linux only")
 	}
 	if _, err := exec.LookPath("redis-server"); err != nil {
-		if os.Getenv("CI") != "" || os.Getenv("FOLDGATE_REQUIRE_REDIS") != "" {
+		if required("CI", "FOLDGATE_REQUIRE_REDIS") {
 			t.Fatal(errNoRedis)
 		}
 		t.Skip(errNoRedis)
@@ -88,4 +89,17 @@ func testWorld(t *testing.T) *world {
 		w.close()
 	})
 	return w
+}
+
+// required reports whether one of these variables asks for what a test would else
+// do without: CI mostly. 0 and false are no.
+func required(names ...string) bool {
+	for _, name := range names {
+		switch strings.ToLower(os.Getenv(name)) {
+		case "", "0", "false":
+		default:
+			return true
+		}
+	}
+	return false
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
-	"os"
 	"os/exec"
 	"testing"
 	"testing/synctest"
@@ -21,7 +20,7 @@ import (
 // leases nor cooldowns nor commits of either depend on the other's clock.
 func TestReplicaClockIsADayOff(t *testing.T) {
 	if _, err := exec.LookPath("redis-server"); err != nil {
-		if os.Getenv("CI") != "" || os.Getenv("FOLDGATE_REQUIRE_REDIS") != "" {
+		if required("CI", "FOLDGATE_REQUIRE_REDIS") {
 			t.Fatal(errNoRedis)
 		}
 		t.Skip(errNoRedis)
