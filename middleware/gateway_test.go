@@ -24,7 +24,7 @@ import (
 )
 
 // patience bounds what a test waits for; it is never what a test measures.
-const patience = 20 * time.Second
+const patience = time.Minute
 
 // stub is an OpenAI-compatible server that a test controls.
 type stub struct {

@@ -540,7 +540,7 @@ func TestHolderOverRealSockets(t *testing.T) {
 				gw := holdingGateway(t, "http://"+l.Addr().String(), func() holdOptions { return holdingFor(v) })
 				transport := &http.Transport{DisableCompression: true}
 				defer transport.CloseIdleConnections()
-				res, err := (&http.Client{Transport: transport, Timeout: 10 * time.Second}).Get(gw.URL)
+				res, err := (&http.Client{Transport: transport, Timeout: time.Minute}).Get(gw.URL)
 				if err != nil {
 					t.Fatal(err)
 				}

@@ -17,7 +17,7 @@ import (
 )
 
 // tooLong bounds every wait that should not happen.
-const tooLong = 10 * time.Second
+const tooLong = time.Minute
 
 // upstreamOf starts an upstream that answers with f.
 func upstreamOf(t testing.TB, f http.HandlerFunc) *httptest.Server {

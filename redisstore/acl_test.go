@@ -45,6 +45,7 @@ func asUser(url string) string { return strings.Replace(url, "://", "://foldgate
 
 // The documented user may do all that the store does.
 func TestDocumentedUserSuffices(t *testing.T) {
+	t.Parallel()
 	server := redistest.Start(t)
 	server.Do(userRules(t)[0]...)
 	learn(t, asUser(server.URL), asUser(server.URL))
@@ -63,6 +64,7 @@ func TestDocumentedUserSuffices(t *testing.T) {
 
 // The documented user of a cluster, likewise.
 func TestDocumentedClusterUserSuffices(t *testing.T) {
+	t.Parallel()
 	cluster := redistest.StartCluster(t, 3)
 	for _, node := range cluster.Nodes {
 		node.Do(userRules(t)[1]...)

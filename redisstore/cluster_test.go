@@ -14,6 +14,7 @@ import (
 // Three masters: every operation finds its slot, conversations spread, hints
 // cross nodes, and learned values are announced to all.
 func TestCluster(t *testing.T) {
+	t.Parallel()
 	cluster := redistest.StartCluster(t, 3)
 	t.Run("suite", func(t *testing.T) {
 		ownershiptest.Run(t, func(t *testing.T) ownershiptest.Harness {

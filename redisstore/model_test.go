@@ -21,6 +21,7 @@ import (
 // view after each. Fences are drawn from all that were ever given out, current
 // or not, and some that never were.
 func TestModel(t *testing.T) {
+	t.Parallel()
 	rapid.Check(t, func(rt *rapid.T) {
 		server := miniredis.NewMiniRedis()
 		if err := server.Start(); err != nil {

@@ -16,6 +16,7 @@ import (
 // A server that is still reading its file answers LOADING: calls say that it was
 // not asked, and go on by themselves once it serves.
 func TestLoadingServer(t *testing.T) {
+	t.Parallel()
 	server := redistest.Start(t, redistest.WithArgs("--enable-debug-command", "yes", "--rdbcompression", "no", "--loading-process-events-interval-bytes", "1024"))
 	s := open(t, redisstore.Config{URL: server.URL})
 	key := keyOf(t.Name())
@@ -56,6 +57,7 @@ func TestLoadingServer(t *testing.T) {
 // A slot that moved, and one that is on its way, are found without an error for
 // the caller: MOVED and ASK.
 func TestClusterSlotMoves(t *testing.T) {
+	t.Parallel()
 	cluster := redistest.StartCluster(t, 2)
 	s := open(t, redisstore.Config{URL: cluster.URL})
 	key := keyOf(t.Name())

@@ -22,7 +22,7 @@ const (
 	// program is what is started.
 	program = "redis-server"
 	// patience bounds each wait for a server, which takes well under a second.
-	patience = 20 * time.Second
+	patience = time.Minute
 )
 
 // ready is what a server, or a sentinel, writes to its log once it accepts
