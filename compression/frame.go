@@ -67,7 +67,10 @@ func fitting(frames [2]frame, room Tokens) frame {
 
 // gap stands between a handoff, recalled passages and the text of the message
 // that carries them.
-const gap = "\n\n"
+const (
+	gap       = "\n\n"
+	quotedGap = `\n\n` // inside a JSON string
+)
 
 // wrap puts the frame around a body and the instructions that fell into the
 // middle (empty if none did). Lines of a frame inside the two are taken out, so

@@ -180,7 +180,8 @@ func (v *View) formKey(i int, f form) memoKey {
 	if v.JSONObject {
 		flags |= 2
 	}
-	name := append([]byte(nil), v.keys[i][:]...)
+	const numbers = 5 * binary.MaxVarintLen64
+	name := append(make([]byte, 0, len(memoKey{})+numbers+len(f.lead)+len(f.recall)), v.keys[i][:]...)
 	for _, n := range [...]uint64{uint64(f.text), uint64(f.args), uint64(f.media), flags, uint64(len(f.lead))} {
 		name = binary.AppendUvarint(name, n)
 	}

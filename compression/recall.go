@@ -144,6 +144,11 @@ func (v *View) quote(t *tellings, f frame, best []passage) recall {
 		return cmp.Or(cmp.Compare(a.message, b.message), cmp.Compare(a.start, b.start))
 	})
 	var b strings.Builder
+	size := len(f.head) + len(f.tail)
+	for _, p := range chosen {
+		size += labelGuess + int(p.end-p.start)
+	}
+	b.Grow(size)
 	b.WriteString(f.head)
 	for i := 0; i < len(chosen); {
 		message := chosen[i].message
@@ -162,6 +167,9 @@ func (v *View) quote(t *tellings, f frame, best []passage) recall {
 	b.WriteString(f.tail)
 	return recall{text: b.String(), frame: f, best: best, told: t}
 }
+
+// labelGuess is about what a label and what stands between quotations takes.
+const labelGuess = 24
 
 // gapMost is the most white space between two passages that are one quotation, in
 // bytes: a line's end and how deep the next one is indented. More would cost what

@@ -186,9 +186,13 @@ func (v *View) stringEdits(out []chat.Edit, m *chat.Message, f form, marker []by
 		with = append(with, raw...)
 		with = append(with, "}]"...)
 	default:
-		with = append(with, '"')
+		size := len(raw) + 1
 		for _, text := range before {
-			with = chat.QuoteInner(with, text+gap)
+			size += len(text) + len(text)/16 + len(quotedGap) // as QuoteInner guesses
+		}
+		with = append(make([]byte, 0, size), '"')
+		for _, text := range before {
+			with = append(chat.QuoteInner(with, text), quotedGap...)
 		}
 		with = append(with, raw[1:]...)
 	}

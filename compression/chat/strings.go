@@ -19,10 +19,25 @@ func decodeText(body []byte, s Span) string {
 	if !ok {
 		return ""
 	}
-	if bytes.IndexByte(raw, '\\') < 0 {
-		return Valid(string(raw))
+	return Valid(decoded(raw))
+}
+
+// decoded is appendDecoded for who wants a string.
+func decoded(raw []byte) string {
+	i := bytes.IndexByte(raw, '\\')
+	if i < 0 {
+		return string(raw)
 	}
-	return Valid(string(appendDecoded(make([]byte, 0, len(raw)), raw)))
+	var b strings.Builder
+	var escape [4]byte
+	for b.Grow(len(raw)); i >= 0; i = bytes.IndexByte(raw, '\\') {
+		b.Write(raw[:i])
+		value, n := appendEscape(escape[:0], raw[i:])
+		b.Write(value)
+		raw = raw[i+n:]
+	}
+	b.Write(raw)
+	return b.String()
 }
 
 // decodeExact is decodeText without the replacing: ids and names that differ
@@ -32,10 +47,7 @@ func decodeExact(body []byte, s Span) string {
 	if !ok {
 		return ""
 	}
-	if bytes.IndexByte(raw, '\\') < 0 {
-		return string(raw)
-	}
-	return string(appendDecoded(make([]byte, 0, len(raw)), raw))
+	return decoded(raw)
 }
 
 // inner cuts a JSON string span without its quotes.
