@@ -220,15 +220,19 @@ func (g *gate) body() ([]byte, error) {
 		edit := chat.Edit{Span: g.covered()}
 		switch c := g.carrier; {
 		case c.source < 0:
-			edit.With = append(ownMessage(g.handoff, c.marker), ',')
+			edit.With = ownMessage(g.handoff, c.marker)
 		case c.copied:
 			copied, err := g.v.render(c.source, g.copy, c.marker)
 			if err != nil {
 				return nil, err
 			}
-			edit.With = append(copied, ',')
+			edit.With = copied
 		}
 		edits = append(edits, edit)
+		if len(edit.With) > 0 { // by itself, since a byte more would copy all of it
+			end := edit.Span.End
+			edits = append(edits, chat.Edit{Span: chat.Span{Start: end, End: end}, With: []byte{','}})
+		}
 	}
 	for k, f := range g.forms {
 		if f != (form{}) {
