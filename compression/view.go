@@ -84,8 +84,15 @@ func (v *View) Open() {
 	v.Messages, v.tail, v.unread = slices.Concat(first, v.tail.Messages), nil, 0
 }
 
-// Elements is the number of messages, content parts and calls.
-func (v *View) Elements() int { return v.elements }
+// Elements is the number of messages, content parts and calls, and how many of them
+// were read, which takes memory: all of them after Open.
+func (v *View) Elements() (all, read int) {
+	all, read = v.elements, v.elements
+	for i := range v.unread {
+		read -= int(v.marks[i].elements)
+	}
+	return all, read
+}
 
 // read is the message i, as message at of r.
 func (v *View) read(i int) (r *chat.Request, at int) {

@@ -29,6 +29,9 @@ func (x *exchange) overBytes() bool {
 // model. No summary is asked for. False: it cannot be made that small; smallest
 // is what comes nearest then, its body nil if nothing could be made of it.
 func (x *exchange) trimmed() (p, smallest plan, ok bool) {
+	if x.open() != "" {
+		return plan{}, plan{}, false
+	}
 	h := compression.Handoff{}
 	for range 2 {
 		folded, err := foldOrShrink(x.view, h, x.budgetFor(&h))
@@ -95,7 +98,7 @@ func (x *exchange) lighter(p plan, r refusal.Refusal) (again plan, guessed bool)
 	} else {
 		x.learn(p, r)
 	}
-	if x.view == nil && x.scan() != "" {
+	if x.view == nil && x.scan() != "" || x.open() != "" {
 		return plan{}, guessed
 	}
 	if x.budget.Correction == 0 { // the window is not known

@@ -92,7 +92,8 @@ func (x *exchange) scan() string {
 	if err != nil {
 		return unreadable(err)
 	}
-	if err := x.captured.Charge(int64(view.Elements()) * elementBytes); err != nil {
+	all, read := view.Elements()
+	if err := x.captured.Charge(int64(all)*knownBytes + int64(read)*elementBytes); err != nil {
 		return reasonTooLarge
 	}
 	x.view = view.For(x.envelope.Model)
@@ -104,6 +105,20 @@ func (x *exchange) scan() string {
 // its bytes: spans, names, digests, counts, and what growing them left behind.
 // Measured on a body of the smallest messages there are.
 const elementBytes = 640
+
+// knownBytes is about what one costs that is only counted, by what is remembered.
+const knownBytes = 128
+
+// open reads the messages that were only counted. A reason means: forward as it
+// came.
+func (x *exchange) open() string {
+	all, read := x.view.Elements()
+	if err := x.captured.Charge(int64(all-read) * elementBytes); err != nil {
+		return reasonTooLarge
+	}
+	x.view.Open()
+	return ""
+}
 
 // measure estimates and counts, and goes on to fold what is over the trigger.
 func (x *exchange) measure() (p plan, err error) {
@@ -123,6 +138,9 @@ func (x *exchange) measure() (p plan, err error) {
 	over := before > x.budget.Trigger
 	if !over && float64(before) <= stayShare*float64(x.budget.Trigger) {
 		return x.original(reasonUnder), nil
+	}
+	if reason := x.open(); reason != "" {
+		return x.asItCame(reason), nil
 	}
 	if x.compacting(before) {
 		return x.original(reasonNative), nil

@@ -33,6 +33,9 @@ func (x *exchange) relearn(p plan, r refusal.Refusal) (again plan, err error) {
 			return x.asItCame(reason), nil
 		}
 	}
+	if reason := x.open(); reason != "" {
+		return x.asItCame(reason), nil
+	}
 	if p.sent == 0 { // then it left as it came
 		p.sent, p.size = x.view.Total(), x.sizeOf(nil)
 	}

@@ -188,7 +188,7 @@ func (a *answer) judge(body []byte, w *want) error {
 	case len(a.fold) < len(w.fold) || a.fold[:len(w.fold)] != w.fold:
 		return fmt.Errorf("%w: Foldgate-Fold is %q, not %q", errCorrupt, a.fold, w.fold)
 	case w.counted && !bytes.Contains([]byte(a.tokens), []byte("before=")):
-		return fmt.Errorf("%w: it was not counted: %q", errCorrupt, a.tokens)
+		return fmt.Errorf("%w: it was not counted: %q, %q", errCorrupt, a.fold, a.tokens)
 	}
 	return nil
 }
