@@ -21,16 +21,27 @@ func (b *bench) partMemory() (string, error) {
 	if err != nil {
 		return "", err
 	}
+	scarce, err := b.memoryWith(up, "scarce", b.o.memory)
+	if err != nil {
+		return "", err
+	}
+	enough, err := b.memoryWith(up, "enough", b.o.memory*5/2)
+	return scarce + "\n" + enough, err
+}
+
+// memoryWith is partMemory with a bound of so many MiB.
+func (b *bench) memoryWith(up *process, name string, mib int64) (string, error) {
 	l := counted(memorySize)
 	flag, tokens, err := l.window()
 	if err != nil {
 		return "", err
 	}
-	bound := b.o.memory << 20
-	g, err := b.startGateway("gateway", up, nil, "--window", flag, "--memory", fmt.Sprintf("%dMiB", b.o.memory))
+	bound := mib << 20
+	g, err := b.startGateway(name, up, nil, "--window", flag, "--memory", fmt.Sprintf("%dMiB", mib))
 	if err != nil {
 		return "", err
 	}
+	defer g.stop()
 	idle := g.peakMemory()
 	stop, peak := make(chan struct{}), make(chan float64, 1)
 	go func() { peak <- g.watchBodies(stop) }()
@@ -45,7 +56,7 @@ func (b *bench) partMemory() (string, error) {
 	word := b.judged(atMost(boxOf([]float64{float64(resident)}), float64(allowed)))
 	var t strings.Builder
 	t.WriteString("| | |\n|---|---|\n")
-	fmt.Fprintf(&t, "| requests at once, of %s each, counted | %d |\n| `memory` | %d MiB |\n", sizeName(memorySize), n, b.o.memory)
+	fmt.Fprintf(&t, "| requests at once, of %s each, counted | %d |\n| `memory` | %d MiB |\n", sizeName(memorySize), n, mib)
 	fmt.Fprintf(&t, "| answered as they were to be | %d |\n| refused at once with 503 `overloaded` | %d |\n", came.counted, came.refused)
 	fmt.Fprintf(&t, "| passed on uncounted, `too-large`: there was room for the body, and none to look into it | %d |\n", came.unseen)
 	fmt.Fprintf(&t, "| most bytes of bodies in flight, as the gateway counts them | %.0f MiB |\n", inFlight/(1<<20))
