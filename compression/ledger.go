@@ -122,13 +122,7 @@ func (m *Memo) Look(body []byte, e chat.Envelope) (*View, error) {
 	total, names := e.Known(body)
 	known := m.ledger.recall(names, total)
 	if known.messages == 0 {
-		r, err := chat.Parse(body, e)
-		if err != nil {
-			return nil, err
-		}
-		v := m.View(r)
-		v.names = names
-		return v, nil
+		return m.lookAtAll(body, e)
 	}
 	tail, err := chat.ParseSome(body, e, known.messages, total)
 	if err != nil {
@@ -139,9 +133,19 @@ func (m *Memo) Look(body []byte, e chat.Envelope) (*View, error) {
 	v.names, v.pages, v.known = names, len(known.pages), known.known
 	v.take(known)
 	if v.elements > chat.MaxElements {
-		_, err := chat.Parse(body, e)
+		return m.lookAtAll(body, e) // which says so
+	}
+	return v, nil
+}
+
+// lookAtAll reads every message.
+func (m *Memo) lookAtAll(body []byte, e chat.Envelope) (*View, error) {
+	r, err := chat.Parse(body, e)
+	if err != nil {
 		return nil, err
 	}
+	v := m.View(r)
+	_, v.names = e.Known(body)
 	return v, nil
 }
 

@@ -76,6 +76,9 @@ type exchange struct {
 	counted  window.Tokens // the original's own count; 0: not counted
 	hidden   bool          // it has tokens that not even its messages show
 
+	scopeOf   scopeOf // of the last name that nameScope made for a handoff,
+	scopeName sizeName
+
 	covered int  // what the forwarded handoff stands for
 	ready   bool // the first forwarding has begun; report.Added is final
 	taken   bool // the upstream began an answer that is no error

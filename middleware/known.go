@@ -42,6 +42,9 @@ func newKnownSizes(entries int) (*knownSizes, error) {
 // nameScope is what every name of x's requests begins with that are folded with
 // h, or as they came where h is nil or covers nothing.
 func (x *exchange) nameScope(h *compression.Handoff) sizeName {
+	if h != nil && x.scopeOf == (scopeOf{h.Covered, h.Text}) && x.scopeOf.covered > 0 {
+		return x.scopeName // asked for the size of the whole, after what was known of it
+	}
 	s := sha256.New()
 	for _, part := range [...]string{"foldgate size", x.scope.Tenant, x.scope.Upstream, x.envelope.Model} {
 		writeField(s, part)
@@ -54,7 +57,16 @@ func (x *exchange) nameScope(h *compression.Handoff) sizeName {
 	}
 	var name sizeName
 	s.Sum(name[:0])
+	if h != nil {
+		x.scopeOf, x.scopeName = scopeOf{h.Covered, h.Text}, name
+	}
 	return name
+}
+
+// scopeOf is what a scope's name depends on, beside the request.
+type scopeOf struct {
+	covered int
+	text    string
 }
 
 // nameOf names the request with only its first n messages after the head, and
