@@ -84,6 +84,11 @@ func (t *turns) takeIn(ctx context.Context, l *lane, s stage) (func(), error) {
 		l.call(t.most())
 	}
 	select {
+	case <-granted: // also for one whose time is over: what comes back late may still be refused by the store
+		return giveBack, nil
+	default:
+	}
+	select {
 	case <-granted:
 		return giveBack, nil
 	case <-ctx.Done():

@@ -130,6 +130,19 @@ func TestWhoLeavesTakesNoTurn(t *testing.T) {
 	})
 }
 
+// Where there is room nobody is turned away for a time that is over: an attempt that
+// comes back late commits all the same, and it is the store that refuses it.
+func TestWhoIsLateHasATurn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := newTurns(one)
+		ctx, leave := context.WithCancel(t.Context())
+		leave()
+		for range 100 {
+			has(t, "one that is late", queue(t, ctx, q, largeBody, goesOn))()
+		}
+	})
+}
+
 // A process that is given fewer processors, or more, keeps to them from then on.
 func TestTurnsFollowTheProcessors(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
