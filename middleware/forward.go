@@ -63,13 +63,7 @@ func (x *exchange) retryable(p plan) retryOn {
 // folded without a model, or as it came where that fits. Only an accepted
 // second try shows that the checkpoint was to blame.
 func (x *exchange) afterStructure(p plan, first *answer) {
-	var again plan
-	var err error
-	if x.report.Before <= x.budget.Usable {
-		again = x.original(reasonFits)
-	} else {
-		again, err = x.foldAnew()
-	}
+	again, err := x.foldAnew()
 	if err != nil || x.ctx().Err() != nil || bytes.Equal(again.body, p.body) {
 		x.replay(p, first)
 		return
@@ -83,12 +77,19 @@ func (x *exchange) afterStructure(p plan, first *answer) {
 	}
 }
 
-// foldAnew folds without a model and without the checkpoint. No reason of the list
-// is this one; "retried" tells.
+// foldAnew does without the checkpoint: as it came where that fits, else folded
+// without a model. No reason of the list is the latter's; "retried" tells.
 func (x *exchange) foldAnew() (plan, error) {
+	fits := x.report.Before <= x.budget.Usable
+	if fits && !x.overBytes() {
+		return x.original(reasonFits), nil // nothing to compute
+	}
 	defer x.endTurn()
 	if err := x.takeTurn(); err != nil {
 		return plan{}, err
+	}
+	if fits {
+		return x.original(reasonFits), nil
 	}
 	return x.fallback(nil, "")
 }
@@ -138,6 +139,9 @@ func (x *exchange) request(p plan) *http.Request {
 	if p.body == nil {
 		r = withBody(x.r, x.captured)
 	} else {
+		if sameMemory(p.body, x.captured.Decoded) {
+			x.captured.Keep() // no form is smaller: it leaves as it was decoded, and nobody tells when it has left
+		}
 		r = withReplacedBody(x.r, p.body)
 	}
 	if p.hold || x.told {

@@ -14,7 +14,8 @@ func (x *exchange) afterOverflow(p plan, first *answer) {
 	if x.ctx().Err() != nil {
 		return
 	}
-	if err != nil || again.body == nil || (p.body != nil && len(again.body) >= len(p.body)) {
+	same := p.body == nil && sameMemory(again.body, x.captured.Decoded) // no form is smaller
+	if err != nil || again.body == nil || same || (p.body != nil && len(again.body) >= len(p.body)) {
 		x.replay(p, first)
 		return
 	}

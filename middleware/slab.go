@@ -19,7 +19,8 @@ import (
 //     has nothing to give once it is closed. What the transport still sends when the response is over (an upstream
 //     that answers early) it reads as long as it has not closed it.
 //   - A body that an attempt reads, which may outlive its request, is never used
-//     again (keep), nor one that somebody forgot to close: the collector takes it.
+//     again (keep), nor one of which no form is smaller, so that it leaves as it was
+//     decoded, nor one that somebody forgot to close: the collector takes it.
 //   - What is kept of a body beyond its request (names, counts, handoffs, spans) is
 //     a copy.
 
@@ -32,7 +33,9 @@ const (
 	slabClasses   = 4*(22-leastSlabBits) + 1
 )
 
-// slab is the memory of one body. Its bytes are buf[:len(buf)].
+// slab is the memory of one body. Its bytes are buf[:len(buf)]. The memory is used
+// again, the slab is not: whoever still has it when its request is over, as a GetBody
+// that was kept, finds nothing in it, and not the body of the next request.
 type slab struct {
 	buf   []byte
 	whole []byte // buf with all its capacity
@@ -40,7 +43,7 @@ type slab struct {
 	users atomic.Int32
 }
 
-var slabs [slabClasses]sync.Pool
+var slabs [slabClasses]sync.Pool // of *[]byte
 
 // slabSize is how much memory a slab for n bytes has, and its class.
 func slabSize(n int64) (size int64, class int) {
@@ -56,14 +59,15 @@ func slabSize(n int64) (size int64, class int) {
 // newSlab has room for exactly n bytes and one user.
 func newSlab(n int64) *slab {
 	size, class := slabSize(n)
+	s := &slab{class: class}
 	if class >= 0 {
-		if s, ok := slabs[class].Get().(*slab); ok {
-			s.buf = s.whole[:0:n]
-			s.users.Store(1)
-			return s
+		if whole, ok := slabs[class].Get().(*[]byte); ok {
+			s.whole = *whole
 		}
 	}
-	s := &slab{whole: make([]byte, 0, size), class: class}
+	if s.whole == nil {
+		s.whole = make([]byte, 0, size)
+	}
 	s.buf = s.whole[:0:n]
 	s.users.Store(1)
 	return s
@@ -80,9 +84,10 @@ func (s *slab) drop() {
 	if s.users.Add(-1) != 0 || s.class < 0 {
 		return
 	}
-	s.buf = nil
-	scrub(s.whole[:cap(s.whole)])
-	slabs[s.class].Put(s)
+	whole := s.whole
+	s.buf, s.whole = nil, nil
+	scrub(whole[:cap(whole)])
+	slabs[s.class].Put(&whole)
 }
 
 // use begins another one; false when there is none left.
@@ -100,6 +105,9 @@ func (s *slab) use() bool {
 
 // keep has the memory never used again. Only who uses it may call it.
 func (s *slab) keep() { s.class = -1 }
+
+// sameMemory reports whether two slices begin with the same byte.
+func sameMemory(a, b []byte) bool { return len(a) > 0 && len(b) > 0 && &a[0] == &b[0] }
 
 // lentBody is a body in memory for the next handler.
 type lentBody struct {

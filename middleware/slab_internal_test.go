@@ -41,6 +41,20 @@ func TestSlabSize(t *testing.T) {
 	})
 }
 
+// TestNothingIsLentAfterTheEnd: whoever asks for the body of a request that is over
+// gets none, also when its memory is another request's by then.
+func TestNothingIsLentAfterTheEnd(t *testing.T) {
+	over := newSlab(leastSlab)
+	over.drop()
+	for range 20 { // a pool may forget what it was given
+		next := newSlab(leastSlab)
+		if b, err := over.lend(); err == nil {
+			t.Fatalf("lent: %v", b)
+		}
+		next.drop()
+	}
+}
+
 // TestLentBody: a body is what it was until it is closed, and nothing afterwards;
 // its memory is given back when the last of its users is gone.
 func TestLentBody(t *testing.T) {
@@ -91,6 +105,23 @@ func TestLentBody(t *testing.T) {
 			}
 		}
 	})
+}
+
+// TestWhatLeavesUnchangedIsKept: a request of which no form is smaller leaves in the
+// memory that it was decoded into. It is what it was for as long as somebody reads it.
+func TestWhatLeavesUnchangedIsKept(t *testing.T) {
+	raw := bytes.Repeat([]byte("a"), 3*leastSlab)
+	r := post(bytes.NewReader(raw), "")
+	c, err := readBody(r, 1<<20, newBodyBudget(0))
+	if err != nil {
+		t.Fatal(err)
+	}
+	x := &exchange{r: r, captured: c}
+	sent := x.request(plan{body: c.Decoded})
+	c.Release()
+	if got, err := io.ReadAll(sent.Body); err != nil || !bytes.Equal(got, raw) {
+		t.Errorf("%d bytes, the same: %v, %v", len(got), bytes.Equal(got, raw), err)
+	}
 }
 
 // TestAServedBodyIsGivenBack: behind the shipped proxy nobody forgets to close one.
