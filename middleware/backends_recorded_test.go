@@ -27,7 +27,7 @@ func TestBackendsTakeRecordedConversations(t *testing.T) {
 				if strings.HasSuffix(name, ".facts") || strings.HasPrefix(name, "log-giant") {
 					continue
 				}
-				if !b.Strict && taken == 2 {
+				if !b.Strict && taken == 2 || raceEnabled && taken == 1 { // all of them in "make long"
 					break
 				}
 				body, err := b.Adapt(endingWithUser(t, file))

@@ -65,7 +65,8 @@ type exchange struct {
 	told     bool // the request carries fields that are for us
 
 	captured *captured
-	served   chan struct{} // closed at the end; nil unless an attempt reads captured too, and then releases it
+	begun    []*ownership.Flight // the attempts of this request, which read captured
+	served   chan struct{}       // closed at the end; nil unless an attempt reads captured too, and then releases it
 	envelope chat.Envelope
 	scope    window.Scope
 	limits   window.Limits

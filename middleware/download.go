@@ -33,6 +33,7 @@ type patientWriter struct {
 	// write alone, and net/http lifts it behind each response.
 	streams  bool
 	due      time.Time
+	kept     bool // something was written since the last flush
 	hijacked bool
 }
 
@@ -71,6 +72,7 @@ func (p *patientWriter) Write(b []byte) (int, error) {
 func (p *patientWriter) write(b []byte) (int, error) {
 	p.begin()
 	defer p.end()
+	p.kept = true
 	return p.ResponseWriter.Write(b)
 }
 
@@ -78,6 +80,7 @@ func (p *patientWriter) write(b []byte) (int, error) {
 func (p *patientWriter) FlushError() error {
 	p.begin()
 	defer p.end()
+	p.kept = false
 	return p.control.Flush()
 }
 
@@ -112,9 +115,14 @@ func (p *patientWriter) end() {
 	}
 }
 
-// finish leaves a deadline for what the server itself writes behind the handler.
+// finish leaves a deadline for what the server itself writes behind the handler. Of a
+// stream, where one that is left could come when it is closed, what is kept back is
+// sent now.
 func (p *patientWriter) finish() {
-	if !p.streams {
+	switch {
+	case !p.streams:
 		p.begin()
+	case p.kept:
+		_ = p.FlushError()
 	}
 }

@@ -316,7 +316,7 @@ func TestHostileShapes(t *testing.T) {
 	if full {
 		n = mib << 20
 		defer debug.SetMemoryLimit(debug.SetMemoryLimit(2 << 30))
-	} else if testing.Short() {
+	} else if testing.Short() || raceEnabled { // whole in "make long"
 		n = 64 << 10
 	}
 	fresh := func(t *testing.T) *gateway {

@@ -33,7 +33,6 @@ type summary struct {
 // job is what the coordinator is asked for.
 func (x *exchange) job(c *candidate, covered int) ownership.Job {
 	x.view.Open()
-	x.captured.Keep()
 	req, memo, budget, model := x.view.Request, x.m.memo, x.budget, x.envelope.Model
 	budget.Bytes = 0 // what is shrunk for its bytes says nothing against a summary
 	s := &summary{
@@ -127,12 +126,18 @@ func (s *summary) steps(ctx context.Context, route summaryRoute, progress func()
 	}
 	v, notes, call := s.view(), "", route.call
 	for i := range script.Len() {
-		if i > 0 {
-			if notes, err = v.Notes(answer, s.prev, s.covered, script.Most()); err != nil {
-				return answer, call.Prompt, refusedAnswer(err)
+		err = s.inTurn(ctx, func() (err error) {
+			if i > 0 {
+				if notes, err = v.Notes(answer, s.prev, s.covered, script.Most()); err != nil {
+					return refusedAnswer(err)
+				}
 			}
+			call.Prompt = script.Prompt(i, notes)
+			return nil
+		})
+		if err != nil {
+			return answer, call.Prompt, err
 		}
-		call.Prompt = script.Prompt(i, notes)
 		if answer, err = s.step(ctx, route, call, progress); err != nil {
 			return answer, call.Prompt, err
 		}
@@ -156,7 +161,7 @@ func (s *summary) step(ctx context.Context, route summaryRoute, call llm.Call, p
 	ctx, traced := s.m.startCall(ctx, route, &call)
 	said, err := s.m.llm.Summarize(ctx, call, traced.progress(progress))
 	traced.end(ctx, said, err)
-	s.spent(call.Prompt, said, err, traced.report)
+	s.spent(ctx, call.Prompt, said, err, traced.report)
 	if err != nil {
 		stalled := errors.Is(context.Cause(ctx), ownership.ErrStalled)
 		if ctx.Err() == nil || stalled {
@@ -175,11 +180,14 @@ func (s *summary) step(ctx context.Context, route summaryRoute, call llm.Call, p
 // spent reports what a call cost: as the upstream says, or by our own count,
 // since many name the usage of a stream only when they are asked to. Of a call
 // that failed only what the upstream says is known.
-func (s *summary) spent(prompt string, answer llm.Answer, err error, r SummaryReport) {
+func (s *summary) spent(ctx context.Context, prompt string, answer llm.Answer, err error, r SummaryReport) {
 	r.Input, r.Output = answer.Usage.PromptTokens, answer.Usage.CompletionTokens
 	if r.Input == 0 && err == nil {
-		v := s.view()
-		r.Input, r.Output = int(v.TextTokens(prompt)), int(v.TextTokens(answer.Text))
+		_ = s.inTurn(ctx, func() error { // an attempt that ended meanwhile leaves it unknown
+			v := s.view()
+			r.Input, r.Output = int(v.TextTokens(prompt)), int(v.TextTokens(answer.Text))
+			return nil
+		})
 	}
 	s.m.cfg.Observer.SummaryDone(r)
 }

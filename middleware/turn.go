@@ -10,7 +10,7 @@ import (
 // turns lets only so many large requests compute at once: parse, count, plan, fold,
 // splice. Many that compute for milliseconds without a pause leave the processors to
 // nobody else, and every small request waits among them. With turns the large ones
-// wait for each other, and one processor is left for all that is short.
+// wait for each other, and those of one length leave a processor for all that is short.
 //
 // A turn is held while computing alone, never while the network, the store or a
 // summary is waited for. So whoever has one gives it back by itself soon, and waiting

@@ -15,15 +15,22 @@ func (x *exchange) ask(c *candidate, covered int) *ownership.Flight {
 	flight, joined := x.m.cfg.Coordinator.Do(x.job(c, covered))
 	x.attempt.Joined = joined
 	x.traceFlight(flight, joined)
-	if joined || x.served != nil {
+	if joined {
 		return flight
 	}
-	body, served := x.captured, make(chan struct{})
+	x.captured.Keep()
+	x.begun = append(x.begun, flight)
+	if x.served != nil {
+		return flight
+	}
+	served := make(chan struct{})
 	x.served = served
 	x.m.background.Go(func() {
-		<-flight.Done() // the worker reads the body for as long
-		<-served        // what leaves is the same memory
-		body.Release()
+		<-served // what leaves is the same memory; and now no other attempt is begun
+		for _, flight := range x.begun {
+			<-flight.Done() // the worker reads the body for as long
+		}
+		x.captured.Release()
 	})
 	return flight
 }
