@@ -37,10 +37,10 @@ test: redis ## the tests, with real Redis servers on free ports
 test-all: test check-docs test-browser test-deploy test-clients long ## the tests, pages, browser, deployment, real clients, and the long ones
 
 .PHONY: long
-long: ## only the long ones: openapi.yaml's linter, a build where an int has 32 bits, package compression whole, every fuzz target for FUZZTIME, every benchmark once
+long: ## only the long ones: openapi.yaml's linter, a build where an int has 32 bits, packages compression and middleware whole, every fuzz target for FUZZTIME, every benchmark once
 	@$(MAKE) --no-print-directory openapi
 	@GOARCH=386 CGO_ENABLED=0 $(GO) build ./...
-	@$(GO) test -count=1 ./compression
+	@$(GO) test -count=1 ./compression ./middleware
 	@scripts/fuzz.sh $(FUZZTIME)
 	@$(MAKE) --no-print-directory bench BENCHTIME=1x
 
@@ -80,7 +80,7 @@ bench: ## every benchmark for BENCHTIME, 1s by default
 
 .PHONY: benchstat
 benchstat: redis ## the hot paths' benchmarks at OLD (the parent) and NEW (HEAD), in turn, into BENCHDOC; needs benchstat's module
-	@BENCHDOC="$(BENCHDOC)" scripts/benchstat.sh $(OLD) $(NEW)
+	@BENCHDOC="$(BENCHDOC)" scripts/benchstat.sh $(or $(OLD),HEAD~1) $(or $(NEW),HEAD)
 
 .PHONY: test-browser
 test-browser: redis ## the admin plane's page in a real Chromium, in front of real gateways

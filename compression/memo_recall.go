@@ -144,7 +144,8 @@ func (r *runs) indexer() *indexer {
 const idleMost = 1 << 16
 
 func (r *runs) free(x *indexer) {
-	if len(x.slots) <= 2*idleMost {
+	if len(x.slots) <= 2*idleMost && cap(x.found) <= 8*idleMost {
+		clear(x.folds[:cap(x.folds)]) // the last term
 		r.idle.Put(x)
 	}
 }

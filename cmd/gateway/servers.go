@@ -15,7 +15,8 @@ import (
 
 // Limits of the servers. The data plane has none for reading or writing a whole
 // message: a stream may take as long as the model does. What bounds it are the
-// upstream's silence and the body limit.
+// upstream's silence, the body limit, and the middleware's: the pace of a body that
+// comes, and a minute for each 32 KiB of a response.
 const (
 	headerTimeout  = 10 * time.Second
 	idleTimeout    = 2 * time.Minute

@@ -105,6 +105,11 @@ func parse(args []string, stderr io.Writer) (*options, error) {
 	if flags.Parse(args) != nil || flags.NArg() > 0 {
 		return nil, errUsage
 	}
+	tools, err := filepath.Abs(o.tools)
+	if err != nil {
+		return nil, fmt.Errorf("find the folder for tools: %w", err)
+	}
+	o.tools = tools
 	if o.quick {
 		o.pairs = 3
 	} else if o.pairs < 7 {

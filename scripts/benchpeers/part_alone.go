@@ -47,7 +47,12 @@ func aloneProgram(o *options, pkg string) string {
 
 // buildAlone builds what partAlone runs.
 func buildAlone(o *options, root string) error {
+	built := map[string]bool{}
 	for _, a := range allAlone() {
+		if built[a.pkg] {
+			continue
+		}
+		built[a.pkg] = true
 		err := build(root, nil, "go", "test", "-c", "-trimpath", "-o", aloneProgram(o, a.pkg), "./"+filepath.Join("compression", a.pkg))
 		if err != nil {
 			return err
