@@ -86,19 +86,54 @@ const (
 // troubleOf is what a line tells of trouble; one that merely speaks of errors, as
 // source code does, tells of none.
 func troubleOf(line string) trouble {
-	for _, w := range [...]string{
-		"rror:", "xception:", "panic:", "atal:", " error TS", "Exception in", "ermission denied", "o such file", "onnection refused", "imed out",
-	} {
-		if at := strings.Index(line, w); at >= 0 && !coded(line, at) {
-			return troubleTold
-		}
+	if speaks(line, troubleWords.told[:]) {
+		return troubleTold
 	}
-	for _, w := range [...]string{"ERROR", "FAIL", "FATAL", "Traceback", "ot found"} {
-		if at := strings.Index(line, w); at >= 0 && !coded(line, at) {
-			return troubleSeen
-		}
+	if speaks(line, troubleWords.seen[:]) {
+		return troubleSeen
 	}
 	return troubleNone
+}
+
+// troubleWords are the words of trouble by a byte that each of them has: most lines
+// lack most of these.
+var troubleWords = struct {
+	told [5]wordsWith
+	seen [4]wordsWith
+}{
+	told: [...]wordsWith{
+		{':', []string{"rror:", "xception:", "panic:", "atal:"}},
+		{'T', []string{" error TS"}},
+		{'E', []string{"Exception in"}},
+		{'u', []string{"o such file", "imed out", "onnection refused"}},
+		{'m', []string{"ermission denied"}},
+	},
+	seen: [...]wordsWith{
+		{'E', []string{"ERROR"}},
+		{'F', []string{"FAIL", "FATAL"}},
+		{'T', []string{"Traceback"}},
+		{'f', []string{"ot found"}},
+	},
+}
+
+type wordsWith struct {
+	letter byte
+	words  []string
+}
+
+// speaks reports whether a line has one of the words, and not as a program has it.
+func speaks(line string, all []wordsWith) bool {
+	for i := range all {
+		if strings.IndexByte(line, all[i].letter) < 0 {
+			continue
+		}
+		for _, w := range all[i].words {
+			if at := strings.Index(line, w); at >= 0 && !coded(line, at) {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // failedExit reports whether a line is how a shell tells that a command failed.
