@@ -84,11 +84,6 @@ func (t *turns) takeIn(ctx context.Context, l *lane, s stage) (func(), error) {
 		l.call(t.most())
 	}
 	select {
-	case <-granted: // also for one whose time is over: what comes back late may still be refused by the store
-		return giveBack, nil
-	default:
-	}
-	select {
 	case <-granted:
 		return giveBack, nil
 	case <-ctx.Done():
@@ -144,9 +139,10 @@ func (x *exchange) endTurn() {
 }
 
 // inTurn computes a part of a summary. The attempts that work are few, and their
-// callers wait: they go on.
+// callers wait: they go on. One whose time is over waits for its turn like any
+// other: what it brings is refused by the store, not here.
 func (s *summary) inTurn(ctx context.Context, compute func() error) error {
-	giveBack, err := s.m.turns.take(ctx, s.bytes, goesOn)
+	giveBack, err := s.m.turns.take(context.WithoutCancel(ctx), s.bytes, goesOn)
 	if err != nil {
 		return err
 	}

@@ -130,15 +130,22 @@ func TestWhoLeavesTakesNoTurn(t *testing.T) {
 	})
 }
 
-// Where there is room nobody is turned away for a time that is over: an attempt that
-// comes back late commits all the same, and it is the store that refuses it.
-func TestWhoIsLateHasATurn(t *testing.T) {
+// An attempt that comes back late has its turn: its commit is refused by the store.
+func TestWhatComesLateHasATurn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		q := newTurns(one)
-		ctx, leave := context.WithCancel(t.Context())
-		leave()
-		for range 100 {
-			has(t, "one that is late", queue(t, ctx, q, largeBody, goesOn))()
+		s := &summary{m: &Middleware{memory: &memory{turns: newTurns(one)}}, bytes: largeBody}
+		busy := has(t, "another one", queue(t, t.Context(), s.m.turns, largeBody, begins))
+		ctx, stop := context.WithCancel(t.Context())
+		stop()
+		computed := make(chan error, 1)
+		go func() { computed <- s.inTurn(ctx, func() error { return nil }) }()
+		synctest.Wait()
+		if len(computed) > 0 {
+			t.Fatalf("it did not wait: %v", <-computed)
+		}
+		busy()
+		if err := <-computed; err != nil {
+			t.Errorf("the late one: %v", err)
 		}
 	})
 }
