@@ -126,7 +126,7 @@ func (m *Memo) Look(body []byte, e chat.Envelope) (*View, error) {
 	}
 	tail, err := chat.ParseSome(body, e, known.messages, total)
 	if err != nil {
-		return nil, err
+		return m.lookAtAll(body, e) // which says so, as Parse does
 	}
 	v := newView(m, &chat.Request{Envelope: e, Body: body}, total)
 	v.tail, v.unread, v.recalled = &chat.Request{Envelope: e, Body: body, Messages: tail}, known.messages, known.messages

@@ -85,13 +85,28 @@ func (v *View) Open() {
 }
 
 // Elements is the number of messages, content parts and calls, and how many of them
-// were read, which takes memory: all of them after Open.
+// were read, or have to be before all is counted (see For), which takes memory: all
+// of them after Open.
 func (v *View) Elements() (all, read int) {
 	all, read = v.elements, v.elements
+	if v.countingOpens() {
+		return all, read
+	}
 	for i := range v.unread {
 		read -= int(v.marks[i].elements)
 	}
 	return all, read
+}
+
+// countingOpens reports whether something of what was not read has yet to be
+// counted: then all of it is read.
+func (v *View) countingOpens() bool {
+	for i := range v.unread {
+		if !v.facts[i].knows(everything&^knowsChain) || v.marks[i].media && v.pricing.scheme != 0 {
+			return true
+		}
+	}
+	return false
 }
 
 // read is the message i, as message at of r.

@@ -104,6 +104,14 @@ func (l *learner) share(ctx context.Context) {
 			}
 			down = down && hash != "" // it is there again
 			l.hear(hash)
+			for range len(announced) { // what came meanwhile is loaded once
+				hash, open := <-announced
+				if !open {
+					break // and the next one says so
+				}
+				down = down && hash != ""
+				l.hear(hash)
+			}
 		case now := <-tick.C:
 			l.poll(now)
 			down = false

@@ -92,11 +92,11 @@ func (x *exchange) scan() string {
 	if err != nil {
 		return unreadable(err)
 	}
-	all, read := view.Elements()
+	all, read := view.For(x.envelope.Model).Elements()
 	if err := x.captured.Charge(int64(all)*knownBytes + int64(read)*elementBytes); err != nil {
 		return reasonTooLarge
 	}
-	x.view = view.For(x.envelope.Model)
+	x.view = view
 	x.hidden = hiddenTokens(x.captured.Decoded, x.envelope)
 	return ""
 }

@@ -99,6 +99,7 @@ func (s *summary) write(ctx context.Context, a ownership.Attempt, progress func(
 		return ownership.Draft{}, err
 	}
 	var draft ownership.Draft
+	defer beats(progress)() // the answer is here: who waits for a turn is not silent
 	err = s.inTurn(ctx, func() (err error) {
 		draft, err = s.accept(ctx, answer)
 		return err
@@ -112,7 +113,14 @@ func (s *summary) ask(ctx context.Context, route summaryRoute, progress func()) 
 	answer, prompt, err := s.steps(ctx, route, progress)
 	var status *llm.StatusError
 	if errors.As(err, &status) && status.Refusal.Kind == refusal.Overflow && ctx.Err() == nil {
-		answer, _, err = s.steps(ctx, route.narrowed(status.Refusal, s.view().TextTokens(prompt)), progress)
+		narrowed := route
+		if err := s.inTurn(ctx, func() error {
+			narrowed = route.narrowed(status.Refusal, s.view().TextTokens(prompt))
+			return nil
+		}); err != nil {
+			return answer, err
+		}
+		answer, _, err = s.steps(ctx, narrowed, progress)
 	}
 	return answer, err
 }
@@ -126,6 +134,10 @@ func (s *summary) steps(ctx context.Context, route summaryRoute, progress func()
 	}
 	v, notes, call := s.view(), "", route.call
 	for i := range script.Len() {
+		still := func() {}
+		if i > 0 {
+			still = beats(progress)
+		}
 		err = s.inTurn(ctx, func() (err error) {
 			if i > 0 {
 				if notes, err = v.Notes(answer, s.prev, s.covered, script.Most()); err != nil {
@@ -135,6 +147,7 @@ func (s *summary) steps(ctx context.Context, route summaryRoute, progress func()
 			call.Prompt = script.Prompt(i, notes)
 			return nil
 		})
+		still()
 		if err != nil {
 			return answer, call.Prompt, err
 		}
@@ -161,7 +174,12 @@ func (s *summary) step(ctx context.Context, route summaryRoute, call llm.Call, p
 	ctx, traced := s.m.startCall(ctx, route, &call)
 	said, err := s.m.llm.Summarize(ctx, call, traced.progress(progress))
 	traced.end(ctx, said, err)
+	still := func() {}
+	if err == nil {
+		still = beats(progress)
+	}
 	s.spent(ctx, call.Prompt, said, err, traced.report)
+	still()
 	if err != nil {
 		stalled := errors.Is(context.Cause(ctx), ownership.ErrStalled)
 		if ctx.Err() == nil || stalled {
@@ -190,6 +208,26 @@ func (s *summary) spent(ctx context.Context, prompt string, answer llm.Answer, e
 		})
 	}
 	s.m.cfg.Observer.SummaryDone(r)
+}
+
+// beats tells of progress until it is stopped: text has come, and what is waited for
+// now is this process, not the route.
+func beats(progress func()) (stop func()) {
+	const every = 100 * time.Millisecond
+	ctx, cancel := context.WithCancel(context.Background())
+	go func() {
+		tick := time.NewTicker(every)
+		defer tick.Stop()
+		for {
+			select {
+			case <-ctx.Done():
+				return
+			case <-tick.C:
+				progress()
+			}
+		}
+	}()
+	return cancel
 }
 
 func (s *summary) accept(ctx context.Context, answer compression.Answer) (ownership.Draft, error) {

@@ -42,7 +42,7 @@ func readEnvelope(body []byte, known block) (Envelope, error) {
 	e := f.envelope(body)
 	e.reading = reading{
 		first: &body[0], size: len(body),
-		strings: append(known.strings, s.leaps.found...), messages: append(known.messages, s.strides.found...),
+		strings: append(known.strings, s.leaps.found...), messages: append(s.strides.known, s.strides.found...), many: s.strides.many,
 	}
 	e.Opaque = s.seen&sawOpaque != 0
 	if e.Native == "" && s.seen&sawCompaction != 0 {

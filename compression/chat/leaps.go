@@ -27,6 +27,17 @@ type strides struct {
 	next  int
 	found []stride // those read here, in order
 	keep  bool     // whether found is wanted
+	many  bool     // there are more than are looked into: none is kept
+}
+
+// add keeps a message. Of a body that has more than are looked into none is: each
+// takes six times the bytes that it can be written in, and nobody would read them.
+func (l *strides) add(m stride) {
+	if len(l.known)+len(l.found) == MaxElements {
+		*l = strides{many: true}
+		return
+	}
+	l.found = append(l.found, m)
 }
 
 // at is the message that begins at start. Readers only move on.
@@ -83,6 +94,7 @@ type reading struct {
 	strings  []leap
 	messages []stride
 	blocks   []BlockName
+	many     bool // messages: more than are looked into, and none is known
 }
 
 // of is what is known of body: nothing, where it is another one.

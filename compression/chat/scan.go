@@ -183,7 +183,7 @@ func (s *scanner) stride() {
 	s.seen = 0
 	s.skip()
 	if s.strides.keep && !s.bad {
-		s.strides.found = append(s.strides.found, stride{start: uint32(start), end: uint32(s.i), seen: s.seen}) //nolint:gosec // keep is false for longer bodies
+		s.strides.add(stride{start: uint32(start), end: uint32(s.i), seen: s.seen}) //nolint:gosec // keep is false for longer bodies
 	}
 	s.seen |= before
 }

@@ -61,7 +61,7 @@ func (s *Seen) ReadEnvelope(body []byte) (Envelope, error) {
 	names := s.nameBlocks(body)
 	known := s.recall(names)
 	e, err := readEnvelope(body, known.block)
-	if err == nil {
+	if err == nil && !e.reading.many {
 		e.reading.blocks = names
 		s.remember(names[known.blocks:], known.blocks, block{
 			strings:  e.reading.strings[len(known.strings):],
@@ -101,7 +101,7 @@ func (s *Seen) recall(names []BlockName) (known beginning) {
 		}
 		if known.blocks == 0 { // a guess from the first block, so that most slices grow once
 			known.strings = make([]leap, 0, len(names)*(len(got.strings)+1))
-			known.messages = make([]stride, 0, len(names)*(len(got.messages)+1))
+			known.messages = make([]stride, 0, min(len(names)*(len(got.messages)+1), MaxElements))
 		}
 		known.strings = append(known.strings, got.strings...)
 		known.messages = append(known.messages, got.messages...)
