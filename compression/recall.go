@@ -93,10 +93,13 @@ func (v *View) told(p int) string {
 	var b strings.Builder
 	b.WriteString(text)
 	for i := range m.Calls {
+		c := &m.Calls[i]
+		if c.Arguments.Empty() {
+			continue // of a kind unknown here: its name is whatever stands last, and no part of its digest
+		}
 		if b.Len() > 0 {
 			b.WriteByte('\n')
 		}
-		c := &m.Calls[i]
 		b.WriteString(chat.Valid(c.Name))
 		b.WriteByte('(')
 		b.WriteString(v.Decode(c.Arguments))
