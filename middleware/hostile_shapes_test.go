@@ -303,6 +303,10 @@ func discards(t *testing.T) *stub {
 	return s
 }
 
+// decoderBytes is more than what decoding a content coding takes whatever its length.
+// Whether there is a decoder to be used again is chance.
+const decoderBytes = 20 << 20
+
 // Nothing that a caller sends costs more than in proportion to its length: for each
 // shape, twice the length is at most two and a half times the bytes allocated (a
 // clock would say something of the machine), and the answer is the documented one.
@@ -332,7 +336,7 @@ func TestHostileShapes(t *testing.T) {
 		t.Run(s.name, func(t *testing.T) {
 			// What does not depend on the length, and that a slice which doubles as it
 			// grows may have doubled once more.
-			slack := uint64(2<<20 + 4*n)
+			slack := uint64(decoderBytes + 4*n)
 			linear := func(once, twice cost) bool { return twice.allocated <= once.allocated*5/2+slack }
 			_, once := g.measure(t, s.make(n), s.encoding)
 			a, twice := g.measure(t, s.make(2*n), s.encoding)

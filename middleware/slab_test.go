@@ -93,7 +93,7 @@ func (u *tangled) look(r *http.Request, raw []byte, whole bool) {
 		raw, _ = io.ReadAll(zr)
 	}
 	if !whole {
-		raw = raw[:max(0, len(raw)-20)] // a name may be cut
+		raw = raw[:bytes.LastIndexByte(raw, ' ')+1] // a name may be cut
 	}
 	foreign := strings.Count(string(raw), "owner-") - strings.Count(string(raw), "owner-"+owner+" ")
 	if whole && !json.Valid(raw) || bytes.IndexByte(raw, 0xDB) >= 0 || foreign != 0 {
