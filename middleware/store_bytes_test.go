@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/foldgate/foldgate/compression/window"
 	"github.com/foldgate/foldgate/ownership"
@@ -28,6 +29,26 @@ func moved(t *testing.T, server *redistest.Server) int {
 		}
 	}
 	return n
+}
+
+// calm waits until nobody else has asked the server for a while: an attempt that
+// ended has still something to say, and its watcher something to hear.
+func calm(t *testing.T, server *redistest.Server, question int) {
+	t.Helper()
+	const enough = 50
+	tick := time.NewTicker(5 * time.Millisecond)
+	defer tick.Stop()
+	before := moved(t, server)
+	for still, until := 0, time.Now().Add(patience); still < enough; {
+		<-tick.C
+		now := moved(t, server)
+		if still++; now-before > question+64 { // its own question grows by digits only
+			still = 0
+		}
+		if before = now; time.Now().After(until) {
+			t.Fatal("the server is never asked by nobody")
+		}
+	}
 }
 
 // The bytes of a handoff go over the network to a replica once: where it is held,
@@ -85,6 +106,7 @@ func TestReuseMovesNoHandoffTwice(t *testing.T) {
 			}
 		}, 1, 1 << 10},
 	} {
+		calm(t, server, question)
 		began := moved(t, server)
 		step.do()
 		n := moved(t, server) - began - question
