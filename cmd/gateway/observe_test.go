@@ -212,6 +212,7 @@ func (o observed) decided(total int, trigger float64) string {
 func TestObserveSufficesToDecide(t *testing.T) {
 	t.Parallel()
 	up, sum := newMirror(t, ""), newUpstream(t, summary)
+	sum.Close() // a summary that is there at once would be used also where nobody waits for one
 	args := []string{"--upstream", up.URL, "--summarizer-url", sum.URL, "--advertised=false", "--wait", "0", "--prepare=false"}
 	g := start(t, nil, append(args, "--window", "my-*=4000", "--mode", "observe")...)
 	var seen []observed
