@@ -27,11 +27,12 @@ func toolText(t *testing.T, body []byte) string {
 	return ""
 }
 
-// Where the head leaves less than its share for a handoff, the notes give way
-// after all that the client sent, and the request still fits.
-func TestGateCutsTheHandoffLast(t *testing.T) {
-	messages := append([]string{said("system", "Be kind. "+words(1, 1500))}, garden(60, 30)[1:]...)
-	body := request(messages...)
+// cutNotes is a fold under a handoff that says text, in a window that leaves it less
+// than that. messages stand behind a head of its own.
+func cutNotes(t *testing.T, messages []string, more, text string) compression.Folded {
+	t.Helper()
+	messages = append([]string{said("system", "Be kind. "+words(1, 1500))}, messages...)
+	body := strings.TrimSuffix(request(messages...), "}") + more + "}"
 	v := view(t, body)
 	b := budget(3400)
 	covered, ok := v.Target(b, settings(), 0)
@@ -39,16 +40,23 @@ func TestGateCutsTheHandoffLast(t *testing.T) {
 		t.Fatal("nothing to fold")
 	}
 	b.Handoff = b.Usable
-	h, err := v.Accept(compression.Answer{Text: "## Done\n" + words(2, 900)}, nil, covered, b)
+	h, err := v.Accept(compression.Answer{Text: text}, nil, covered, b)
 	if err != nil {
 		t.Fatal(err)
 	}
 	f := mustFold(t, v, h, b)
-	if !f.Fits || f.Shrunk == 0 {
-		t.Errorf("%d of %d tokens, %d shrunk", f.Tokens, b.Usable, f.Shrunk)
+	if !f.Fits || f.Shrunk == 0 || !strings.Contains(string(f.Body), "bytes left out here to fit the window") {
+		t.Errorf("the notes are not cut: %d of %d tokens, %d shrunk", f.Tokens, b.Usable, f.Shrunk)
 	}
 	judge(t, body, f, h, b)
-	if !strings.Contains(string(f.Body), "bytes left out here to fit the window") || !strings.Contains(string(f.Body), "End of the summary") {
+	return f
+}
+
+// Where the head leaves less than its share for a handoff, the notes give way
+// after all that the client sent, and the request still fits.
+func TestGateCutsTheHandoffLast(t *testing.T) {
+	f := cutNotes(t, garden(60, 30)[1:], "", "## Done\n"+words(2, 900))
+	if !strings.Contains(string(f.Body), "End of the summary") {
 		t.Errorf("the notes are not cut inside their frame: %.600s", f.Body)
 	}
 }
@@ -177,25 +185,9 @@ func TestNotesTellBrokenArguments(t *testing.T) {
 // Where the handoff alone says "json", which a request for a json_object must hold,
 // its notes keep the word however short they are cut.
 func TestACutHandoffKeepsTheWordJSON(t *testing.T) {
-	messages := append([]string{said("system", "Be kind. "+words(1, 1500))}, garden(60, 30)[1:]...)
-	messages[3] = said("user", "answer in json please "+words(4, 60))
-	body := strings.TrimSuffix(request(messages...), "}") + `,"response_format":{"type":"json_object"}}`
-	v := view(t, body)
-	b := budget(3400)
-	covered, ok := v.Target(b, settings(), 0)
-	if !ok {
-		t.Fatal("nothing to fold")
-	}
-	b.Handoff = b.Usable
-	h, err := v.Accept(compression.Answer{Text: "## Done\n" + words(2, 450) + " as json " + words(3, 450)}, nil, covered, b)
-	if err != nil {
-		t.Fatal(err)
-	}
-	f := mustFold(t, v, h, b)
-	if f.Shrunk == 0 || !strings.Contains(string(f.Body), "bytes left out here to fit the window") {
-		t.Errorf("the notes are not cut: %d shrunk", f.Shrunk)
-	}
-	judge(t, body, f, h, b)
+	messages := garden(60, 30)[1:]
+	messages[2] = said("user", "answer in json please "+words(4, 60))
+	f := cutNotes(t, messages, `,"response_format":{"type":"json_object"}`, "## Done\n"+words(2, 450)+" as json "+words(3, 450))
 	if !strings.Contains(string(f.Body[:strings.LastIndex(string(f.Body), `"response_format"`)]), "json") {
 		t.Errorf("json is said nowhere: %.900s", f.Body)
 	}

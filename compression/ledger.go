@@ -117,7 +117,8 @@ func (l *ledger) recall(names []chat.BlockName, most int) (b beginning) {
 
 // Look is Parse and View in one, for a body whose envelope was read. Of messages
 // that a Look remembers (see Remember) nothing is read before it is needed, so
-// that a grown conversation costs what is new in it. Errors are Parse's.
+// that a grown conversation costs what is new in it. The View keeps body. Errors are
+// Parse's.
 func (m *Memo) Look(body []byte, e chat.Envelope) (*View, error) {
 	total, names := e.Known(body)
 	known := m.ledger.recall(names, total)

@@ -70,7 +70,6 @@ const (
 // rather than the newer ones, and the transcript says so. A prev that is not of
 // this conversation is ignored. Transcript and Script are the form in steps.
 func (v *View) Prompt(prev *Handoff, covered int, b window.Budget) string {
-	v.Open()
 	return v.Transcript(prev, covered, b).single().Prompt(0, "")
 }
 

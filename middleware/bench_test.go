@@ -10,6 +10,7 @@ import (
 	"net/url"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/foldgate/foldgate/compression/window"
 	"github.com/foldgate/foldgate/middleware"
@@ -33,7 +34,7 @@ func BenchmarkRequest(b *testing.B) {
 		{"reused", long, 24_000, "reused"},
 	} {
 		b.Run(way.name, func(b *testing.B) {
-			h := benchHandler(b, way.window)
+			h := inProcess(b, memstore.New(memstore.Options{}), "", way.window, promptModel{}, patience)
 			body, err := json.Marshal(request(way.m))
 			if err != nil {
 				b.Fatal(err)
@@ -68,28 +69,28 @@ func (promptModel) RoundTrip(r *http.Request) (*http.Response, error) {
 	return w.Result(), nil
 }
 
-// benchHandler is a gateway in front of an upstream in the same process.
-func benchHandler(b *testing.B, total window.Tokens) http.Handler {
-	b.Helper()
-	store := memstore.New(memstore.Options{})
+// inProcess is a gateway in front of an upstream in the same process, which takes
+// everything. model is asked for summaries.
+func inProcess(tb testing.TB, store ownership.Store, replica string, total window.Tokens, model http.RoundTripper, wait time.Duration) http.Handler {
+	tb.Helper()
 	book, err := window.NewBook(window.BookConfig{Rules: []window.Rule{{Glob: "gpt-*", Total: total}}})
 	if err != nil {
-		b.Fatal(err)
+		tb.Fatal(err)
 	}
-	coordinator, err := ownership.NewCoordinator(ownership.Config{Store: store})
+	coordinator, err := ownership.NewCoordinator(ownership.Config{Store: store, Replica: replica})
 	if err != nil {
-		b.Fatal(err)
+		tb.Fatal(err)
 	}
 	m, err := middleware.New(middleware.Config{
 		Upstream: &url.URL{Scheme: "http", Host: "upstream"}, Store: store, Coordinator: coordinator, Book: book,
-		Wait: patience, Transport: promptModel{}, IgnoreAdvertised: true,
+		Wait: wait, Transport: model, IgnoreAdvertised: true,
 	})
 	if err != nil {
-		b.Fatal(err)
+		tb.Fatal(err)
 	}
-	b.Cleanup(func() {
-		if err := coordinator.Shutdown(context.WithoutCancel(b.Context())); err != nil {
-			b.Errorf("shutting the coordinator down: %v", err)
+	tb.Cleanup(func() {
+		if err := coordinator.Shutdown(context.WithoutCancel(tb.Context())); err != nil {
+			tb.Errorf("shutting the coordinator down: %v", err)
 		}
 		m.Wait()
 	})

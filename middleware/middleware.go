@@ -109,8 +109,9 @@ func New(c Config) (*Middleware, error) {
 // Handler wraps next: usually NewProxy, but any handler that forwards a request
 // to the upstream will do. next sees chat requests with their body in memory, which
 // is used again when the request is over: Body, and what GetBody opens, can be read
-// until it is closed, and GetBody fails behind the end of next. A client has a minute to take each 32 KiB of a response; where the server has a
-// WriteTimeout, that counts instead.
+// until it is closed, and GetBody fails behind the end of next. A client has a minute
+// to take each 32 KiB of a response; where the server has a WriteTimeout, that counts
+// instead.
 func (m *Middleware) Handler(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w, finish := newPatientWriter(w, r)

@@ -16,8 +16,9 @@ import (
 //   - A slab counts those who may look at its bytes: the request itself, and each
 //     lentBody that is not closed. The last one gives it back.
 //   - A lentBody copies out, under a lock, or holds the memory while it writes, and
-//     has nothing to give once it is closed. What the transport still sends when the response is over (an upstream
-//     that answers early) it reads as long as it has not closed it.
+//     has nothing to give once it is closed. What the transport still sends when the
+//     response is over (an upstream that answers early) it reads as long as it has not
+//     closed it.
 //   - A body that an attempt reads, which may outlive its request, is never used
 //     again (keep), nor one of which no form is smaller, so that it leaves as it was
 //     decoded, nor one that somebody forgot to close: the collector takes it.

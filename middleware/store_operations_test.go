@@ -8,15 +8,12 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
-	"net/url"
 	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
 
-	"github.com/foldgate/foldgate/compression/window"
-	"github.com/foldgate/foldgate/middleware"
 	"github.com/foldgate/foldgate/ownership"
 	"github.com/foldgate/foldgate/ownership/memstore"
 )
@@ -153,31 +150,7 @@ type tallied struct {
 func newTallied(t *testing.T, store ownership.Store, replica string) *tallied {
 	t.Helper()
 	c := &tallied{tally: newTally(store)}
-	book, err := window.NewBook(window.BookConfig{Rules: []window.Rule{{Glob: "gpt-*", Total: 4000}}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	coordinator, err := ownership.NewCoordinator(ownership.Config{Store: c.tally, Replica: replica})
-	if err != nil {
-		t.Fatal(err)
-	}
-	m, err := middleware.New(middleware.Config{
-		Upstream: &url.URL{Scheme: "http", Host: "upstream"}, Store: c.tally, Coordinator: coordinator, Book: book,
-		Wait: time.Hour, Transport: slowModel{}, IgnoreAdvertised: true,
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := coordinator.Shutdown(context.WithoutCancel(t.Context())); err != nil {
-			t.Errorf("shutting the coordinator down: %v", err)
-		}
-		m.Wait()
-	})
-	c.handler = m.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		_, _ = io.Copy(io.Discard, r.Body)
-		answerOK(w, r, stubCall{})
-	}))
+	c.handler = inProcess(t, c.tally, replica, 4000, slowModel{}, time.Hour)
 	return c
 }
 

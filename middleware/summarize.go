@@ -32,7 +32,7 @@ type summary struct {
 
 // job is what the coordinator is asked for.
 func (x *exchange) job(c *candidate, covered int) ownership.Job {
-	x.view.Open()
+	x.view.Open() // before others share it
 	req, memo, budget, model := x.view.Request, x.m.memo, x.budget, x.envelope.Model
 	budget.Bytes = 0 // what is shrunk for its bytes says nothing against a summary
 	s := &summary{
@@ -99,8 +99,7 @@ func (s *summary) write(ctx context.Context, a ownership.Attempt, progress func(
 		return ownership.Draft{}, err
 	}
 	var draft ownership.Draft
-	defer beats(progress)() // the answer is here: who waits for a turn is not silent
-	err = s.inTurn(ctx, func() (err error) {
+	err = s.inTurn(progress, func() (err error) {
 		draft, err = s.accept(ctx, answer)
 		return err
 	})
@@ -113,14 +112,11 @@ func (s *summary) ask(ctx context.Context, route summaryRoute, progress func()) 
 	answer, prompt, err := s.steps(ctx, route, progress)
 	var status *llm.StatusError
 	if errors.As(err, &status) && status.Refusal.Kind == refusal.Overflow && ctx.Err() == nil {
-		narrowed := route
-		if err := s.inTurn(ctx, func() error {
-			narrowed = route.narrowed(status.Refusal, s.view().TextTokens(prompt))
+		_ = s.inTurn(nil, func() error {
+			route = route.narrowed(status.Refusal, s.view().TextTokens(prompt))
 			return nil
-		}); err != nil {
-			return answer, err
-		}
-		answer, _, err = s.steps(ctx, narrowed, progress)
+		})
+		answer, _, err = s.steps(ctx, route, progress)
 	}
 	return answer, err
 }
@@ -128,17 +124,17 @@ func (s *summary) ask(ctx context.Context, route summaryRoute, progress func()) 
 // steps asks step by step; each answer, checked like the last one, is the notes
 // of the next step. prompt is that of the last step that was asked.
 func (s *summary) steps(ctx context.Context, route summaryRoute, progress func()) (answer compression.Answer, prompt string, err error) {
-	script, err := s.script(ctx, route)
+	script, err := s.script(route)
 	if err != nil {
 		return answer, "", err
 	}
 	v, notes, call := s.view(), "", route.call
 	for i := range script.Len() {
-		still := func() {}
-		if i > 0 {
-			still = beats(progress)
+		answered := progress
+		if i == 0 {
+			answered = nil
 		}
-		err = s.inTurn(ctx, func() (err error) {
+		err = s.inTurn(answered, func() (err error) {
 			if i > 0 {
 				if notes, err = v.Notes(answer, s.prev, s.covered, script.Most()); err != nil {
 					return refusedAnswer(err)
@@ -147,7 +143,6 @@ func (s *summary) steps(ctx context.Context, route summaryRoute, progress func()
 			call.Prompt = script.Prompt(i, notes)
 			return nil
 		})
-		still()
 		if err != nil {
 			return answer, call.Prompt, err
 		}
@@ -159,8 +154,8 @@ func (s *summary) steps(ctx context.Context, route summaryRoute, progress func()
 }
 
 // script is the steps of the transcript for a route.
-func (s *summary) script(ctx context.Context, route summaryRoute) (script *compression.Script, err error) {
-	err = s.inTurn(ctx, func() (err error) {
+func (s *summary) script(route summaryRoute) (script *compression.Script, err error) {
+	err = s.inTurn(nil, func() (err error) {
 		if script, err = s.transcript().Script(route.limits, route.per); err != nil {
 			return &ownership.RouteError{Failure: ownership.Failure{Class: "window", Climb: true}, Err: err}
 		}
@@ -174,12 +169,7 @@ func (s *summary) step(ctx context.Context, route summaryRoute, call llm.Call, p
 	ctx, traced := s.m.startCall(ctx, route, &call)
 	said, err := s.m.llm.Summarize(ctx, call, traced.progress(progress))
 	traced.end(ctx, said, err)
-	still := func() {}
-	if err == nil {
-		still = beats(progress)
-	}
-	s.spent(ctx, call.Prompt, said, err, traced.report)
-	still()
+	s.spent(progress, call.Prompt, said, err, traced.report)
 	if err != nil {
 		stalled := errors.Is(context.Cause(ctx), ownership.ErrStalled)
 		if ctx.Err() == nil || stalled {
@@ -198,36 +188,16 @@ func (s *summary) step(ctx context.Context, route summaryRoute, call llm.Call, p
 // spent reports what a call cost: as the upstream says, or by our own count,
 // since many name the usage of a stream only when they are asked to. Of a call
 // that failed only what the upstream says is known.
-func (s *summary) spent(ctx context.Context, prompt string, answer llm.Answer, err error, r SummaryReport) {
+func (s *summary) spent(progress func(), prompt string, answer llm.Answer, err error, r SummaryReport) {
 	r.Input, r.Output = answer.Usage.PromptTokens, answer.Usage.CompletionTokens
 	if r.Input == 0 && err == nil {
-		_ = s.inTurn(ctx, func() error { // an attempt that ended meanwhile leaves it unknown
+		_ = s.inTurn(progress, func() error {
 			v := s.view()
 			r.Input, r.Output = int(v.TextTokens(prompt)), int(v.TextTokens(answer.Text))
 			return nil
 		})
 	}
 	s.m.cfg.Observer.SummaryDone(r)
-}
-
-// beats tells of progress until it is stopped: text has come, and what is waited for
-// now is this process, not the route.
-func beats(progress func()) (stop func()) {
-	const every = 100 * time.Millisecond
-	ctx, cancel := context.WithCancel(context.Background())
-	go func() {
-		tick := time.NewTicker(every)
-		defer tick.Stop()
-		for {
-			select {
-			case <-ctx.Done():
-				return
-			case <-tick.C:
-				progress()
-			}
-		}
-	}()
-	return cancel
 }
 
 func (s *summary) accept(ctx context.Context, answer compression.Answer) (ownership.Draft, error) {

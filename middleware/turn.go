@@ -5,6 +5,7 @@ import (
 	"context"
 	"runtime"
 	"sync"
+	"time"
 )
 
 // turns lets only so many large requests compute at once: parse, count, plan, fold,
@@ -138,14 +139,38 @@ func (x *exchange) endTurn() {
 	}
 }
 
-// inTurn computes a part of a summary. The attempts that work are few, and their
-// callers wait: they go on. One whose time is over waits for its turn like any
-// other: what it brings is refused by the store, not here.
-func (s *summary) inTurn(ctx context.Context, compute func() error) error {
-	giveBack, err := s.m.turns.take(context.WithoutCancel(ctx), s.bytes, goesOn)
+// inTurn computes a part of a summary, and answers its error. The attempts that work
+// are few, and their callers wait: they go on. One whose time is over waits for its
+// turn like any other: what it brings is refused by the store, not here. Where text
+// has come already, progress is told until all is done: what is waited for is this
+// process, and not the route. Nil: the route has not said anything yet.
+func (s *summary) inTurn(progress func(), compute func() error) error {
+	if progress != nil {
+		defer beats(progress)()
+	}
+	giveBack, err := s.m.turns.take(context.Background(), s.bytes, goesOn)
 	if err != nil {
 		return err
 	}
 	defer giveBack()
 	return compute()
+}
+
+// beats tells of progress until it is stopped.
+func beats(progress func()) (stop func()) {
+	const every = 100 * time.Millisecond
+	ctx, cancel := context.WithCancel(context.Background())
+	go func() {
+		tick := time.NewTicker(every)
+		defer tick.Stop()
+		for {
+			select {
+			case <-ctx.Done():
+				return
+			case <-tick.C:
+				progress()
+			}
+		}
+	}()
+	return cancel
 }

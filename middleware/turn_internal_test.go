@@ -4,8 +4,10 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
+	"time"
 )
 
 const (
@@ -130,24 +132,34 @@ func TestWhoLeavesTakesNoTurn(t *testing.T) {
 	})
 }
 
-// An attempt that comes back late has its turn: its commit is refused by the store.
-func TestWhatComesLateHasATurn(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s := &summary{m: &Middleware{memory: &memory{turns: newTurns(one)}}, bytes: largeBody}
-		busy := has(t, "another one", queue(t, t.Context(), s.m.turns, largeBody, begins))
-		ctx, stop := context.WithCancel(t.Context())
-		stop()
-		computed := make(chan error, 1)
-		go func() { computed <- s.inTurn(ctx, func() error { return nil }) }()
-		synctest.Wait()
-		if len(computed) > 0 {
-			t.Fatalf("it did not wait: %v", <-computed)
-		}
-		busy()
-		if err := <-computed; err != nil {
-			t.Errorf("the late one: %v", err)
-		}
-	})
+// An attempt has its turn whenever it comes: one that is late is refused by the
+// store. While it waits with text at hand it is not silent, before that it is.
+func TestAnAttemptWaitsForItsTurn(t *testing.T) {
+	for _, answered := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) {
+			s := &summary{m: &Middleware{memory: &memory{turns: newTurns(one)}}, bytes: largeBody}
+			busy := has(t, "another one", queue(t, t.Context(), s.m.turns, largeBody, begins))
+			var told atomic.Int32
+			var progress func()
+			if answered {
+				progress = func() { told.Add(1) }
+			}
+			computed := make(chan error, 1)
+			go func() { computed <- s.inTurn(progress, func() error { return nil }) }()
+			time.Sleep(time.Second) // the bubble's
+			if len(computed) > 0 {
+				t.Fatalf("it did not wait: %v", <-computed)
+			}
+			if n := told.Load(); (n > 0) != answered {
+				t.Errorf("progress was told of %d times, with an answer at hand: %v", n, answered)
+			}
+			busy()
+			if err := <-computed; err != nil {
+				t.Errorf("the attempt: %v", err)
+			}
+			synctest.Wait()
+		})
+	}
 }
 
 // A process that is given fewer processors, or more, keeps to them from then on.

@@ -1,9 +1,6 @@
 package chat
 
-import (
-	"encoding/binary"
-	"math/bits"
-)
+import "math/bits"
 
 // scanner walks JSON text. A syntax error is sticky: it sets bad, leaves i near
 // the offending byte, and every loop over members or elements ends.
@@ -285,10 +282,12 @@ func (s *scanner) readString() {
 }
 
 // plainEnd is the index of the first byte from i on that ends a run of plain
-// string bytes: a quote, a backslash or a control character; else len(b).
-func plainEnd(b []byte, i int) int {
+// string bytes: a quote, a backslash or a control character; else the length.
+func plainEnd[T string | []byte](b T, i int) int {
 	for i+8 <= len(b) {
-		if stops := stops(binary.LittleEndian.Uint64(b[i:])); stops != 0 {
+		x := uint64(b[i]) | uint64(b[i+1])<<8 | uint64(b[i+2])<<16 | uint64(b[i+3])<<24 |
+			uint64(b[i+4])<<32 | uint64(b[i+5])<<40 | uint64(b[i+6])<<48 | uint64(b[i+7])<<56 // one load
+		if stops := stops(x); stops != 0 {
 			return i + bits.TrailingZeros64(stops)>>3
 		}
 		i += 8

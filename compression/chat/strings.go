@@ -2,7 +2,6 @@ package chat
 
 import (
 	"bytes"
-	"math/bits"
 	"slices"
 	"strings"
 	"unicode/utf16"
@@ -187,7 +186,7 @@ func QuoteInner(dst []byte, s string) []byte {
 		return quoteInvalid(dst, s)
 	}
 	for from := 0; ; {
-		i := plainRun(s, from)
+		i := plainEnd(s, from)
 		dst = append(dst, s[from:i]...)
 		if i == len(s) {
 			return dst
@@ -213,24 +212,6 @@ func quoteInvalid(dst []byte, s string) []byte {
 		i += n
 	}
 	return append(dst, s[from:]...)
-}
-
-// plainRun is plainEnd for text that is not quoted yet.
-func plainRun(s string, i int) int {
-	for i+8 <= len(s) {
-		x := uint64(s[i]) | uint64(s[i+1])<<8 | uint64(s[i+2])<<16 | uint64(s[i+3])<<24 |
-			uint64(s[i+4])<<32 | uint64(s[i+5])<<40 | uint64(s[i+6])<<48 | uint64(s[i+7])<<56 // one load
-		if stops := stops(x); stops != 0 {
-			return i + bits.TrailingZeros64(stops)>>3
-		}
-		i += 8
-	}
-	for ; i < len(s); i++ {
-		if c := s[i]; c < 0x20 || c == '"' || c == '\\' {
-			return i
-		}
-	}
-	return i
 }
 
 // appendQuoted appends the escape of a byte that cannot stand in a JSON string.
